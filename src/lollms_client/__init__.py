@@ -5,11 +5,12 @@ Importing this package costs nothing: every public name loads its module on firs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .lollms_types import ELF_COMPLETION_FORMAT as ELF_COMPLETION_FORMAT
     from .lollms_types import MSG_TYPE as MSG_TYPE
     from .lollms_types import EventMode as EventMode
@@ -31,7 +32,9 @@ def __getattr__(name: str) -> Any:
         home = _HOMES[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    value = getattr(import_module(f".{home}", __name__), name)
+    module = f"{__name__}.{home}"
+    __import__(module)
+    value = getattr(sys.modules[module], name)
     globals()[name] = value
     return value
 
