@@ -21,6 +21,7 @@ LollmsError
 │   ├── ToolRejectedError (PermissionError)   a person or a policy said no; carries the reason
 │   ├── ToolTimeoutError                 the deadline passed; says whether the tool is still running
 │   └── ToolLoadError                    the library that holds the tool cannot be loaded
+├── PathError (ValueError)               no name for a file, or the name of something that is none: a pipe, a device
 ├── OutsideWorkspaceError (PermissionError)   a path leads outside the workspace
 ├── LimitError                           a stated limit (rounds, tokens, seconds, bytes) was reached
 └── StreamError                          a text that cannot be read as what it was said to be
@@ -52,6 +53,7 @@ __all__ = [
     "NotConfiguredError",
     "OutOfMemoryError",
     "OutsideWorkspaceError",
+    "PathError",
     "StreamError",
     "ToolArgumentError",
     "ToolError",
@@ -237,6 +239,12 @@ class ToolTimeoutError(ToolError):
 
 class ToolLoadError(ToolError):
     """The library that holds a tool cannot be loaded."""
+
+
+class PathError(LollmsError, ValueError):
+    """A name that cannot be a file's name, or that names something which is no file: a pipe, a socket, a device."""
+
+    status_code = 400
 
 
 class OutsideWorkspaceError(LollmsError, PermissionError):
