@@ -158,10 +158,10 @@ class Workspace:
         with self._at(path, follow=follow) as place:
             return place.stat()
 
-    def kind(self, path: StrPath) -> str:
-        """The kind of what stands at `path`, links followed (see Entry), or "" where nothing does."""
+    def kind(self, path: StrPath, *, follow: bool = True) -> str:
+        """The kind of what stands at `path` (see Entry), or "" where nothing does."""
         try:
-            return _kind(self.stat(path).st_mode)
+            return _kind(self.stat(path, follow=follow).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return ""
 
@@ -318,7 +318,7 @@ class Workspace:
         Raises:
             FileExistsError: Something stands at the destination.
         """
-        self._refuse_root(source)
+        self.refuse_root(source)
         with self._at(source, follow=False) as old:
             old.stat()
             with self._at(destination, follow=False, create=parents) as new:
@@ -328,7 +328,7 @@ class Workspace:
 
     def remove(self, path: StrPath) -> None:
         """Delete a file, a folder with everything in it, or a link (never what it leads to)."""
-        self._refuse_root(path)
+        self.refuse_root(path)
         with self._at(path, follow=False) as place:
             if st.S_ISDIR(place.stat().st_mode):
                 import shutil
@@ -336,6 +336,13 @@ class Workspace:
                 shutil.rmtree(place.name, dir_fd=place.descriptor)
             else:
                 os.unlink(place.name, dir_fd=place.descriptor)
+
+    def refuse_root(self, path: StrPath) -> None:
+        """Raise PathError where `path` is the workspace itself, which is neither moved nor deleted."""
+        with self._at(path, follow=False) as place:
+            found = place.found()
+            if found is not None and _identity(found) == self._identity:
+                raise PathError(f"{_name(path)!r} is the workspace itself, which cannot be moved or deleted.")
 
     # -- naming ------------------------------------------------------------------------------------------------------------
 
@@ -477,12 +484,6 @@ class Workspace:
         """A descriptor of a folder, to list it."""
         with self._at(path) as place:
             return os.open(place.name, _LISTING, dir_fd=place.descriptor)
-
-    def _refuse_root(self, path: StrPath) -> None:
-        with self._at(path, follow=False) as place:
-            found = place.found()
-            if found is not None and _identity(found) == self._identity:
-                raise PathError(f"{_name(path)!r} is the workspace itself, which cannot be moved or deleted.")
 
 
 def _enter(trail: list[tuple[int, str]], name: str, *, create: bool) -> str | None:

@@ -1,0 +1,1 @@
+"""SQLite databases and CSV files of the workspace, as tools."""
