@@ -1,0 +1,176 @@
+"""From a request for a call to its result: the one way to a tool, whatever its binding.
+
+validate -> gate -> run in the workspace -> normalise. Nothing that a tool or a model does wrong is raised from here: it becomes a
+result that says what happened. Only the person's own Ctrl-C goes through. Source: tool guide §7, CONTRACT A7, A8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ToolArgumentError, ToolError, ToolLoadError
+from .calls import ConfirmHandler, RunningCall
+from .gate import Gate, GateCall, Pending, Reject
+from .normalise import DEFAULT_LIMIT, failure, normalise
+from .plan import CallPlan
+
+__all__ = ["CarryOut", "Order", "call_tool", "execute"]
+
+CarryOut = Callable[[dict[str, Any]], tuple[str, Any]]
+"""Runs a call with its final arguments where it belongs: returns ("done", result), ("late", …) or ("cancelled", …)."""
+
+_OURS = "lollms_client."
+_TOOLS_OF_LIBRARIES = "lollms_client.tools_bindings.lcp.persistent_"
+
+
+@dataclass(slots=True)
+class Order:
+    """A request for a call.
+
+    Attributes:
+        plan: The tool.
+        params: What the model sent.
+        running: The call as its own thread will see it.
+        effects: What it is declared to do, by someone who counts.
+        trusted: Whether the host put the tool there.
+        level: The autonomy level.
+        handler: Who is asked.
+        stored: A decision that was made while the turn waited.
+        ends_with_deadline: Whether a passed deadline really ends the call (a process), or leaves it running (a thread).
+    """
+
+    plan: CallPlan
+    params: Any
+    running: RunningCall
+    effects: frozenset[str] | None = None
+    trusted: bool = True
+    level: str = "safe"
+    handler: ConfirmHandler | None = None
+    stored: Mapping[str, Any] | None = None
+    ends_with_deadline: bool = False
+
+
+def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
+    """Takes a call through every check and runs it.
+
+    Args:
+        order: The call.
+        gate: Who decides whether it may run.
+        carry_out: Runs it.
+
+    Returns:
+        The result in the form of the tool guide's §7.7; `warnings` holds what the model should hear besides. A rejected call
+        has status_code 403, a pending one 202 with `status`, `ticket` and `reason`, one that outlived its deadline 504 with
+        `still_running`, one that was cancelled 499.
+    """
+    plan = order.plan
+    try:
+        arguments, warnings = plan.prepare(_mapping(order.params))
+    except ToolArgumentError as wrong:
+        return failure(str(wrong), argument=wrong.argument)
+    session = order.running.session
+    call = GateCall(plan.name, arguments, order.effects, order.trusted, order.level, session, order.handler, order.stored)
+    decision = gate.decide(call)
+    if isinstance(decision, Reject):
+        return failure(decision.reason, status_code=403)
+    if isinstance(decision, Pending):
+        waits = {"status": "pending", "ticket": decision.ticket, "reason": decision.reason, "arguments": arguments}
+        return failure(decision.reason, status_code=202, **waits)
+    if decision.edited:
+        try:
+            arguments, more = plan.prepare(decision.arguments)
+        except ToolArgumentError as wrong:
+            said = f"The operator changed the arguments of this call, and they do not fit: {wrong}"
+            return failure(said, argument=wrong.argument)
+        warnings = [*warnings, *more, f"The operator changed this call's arguments before it ran: {arguments!r:.2000}"]
+    order.running.granted.update(decision.granted)
+    return _carried_out(order, arguments, warnings, carry_out)
+
+
+def _carried_out(order: Order, arguments: dict[str, Any], warnings: list[str], carry_out: CarryOut) -> dict[str, Any]:
+    name = order.plan.name
+    try:
+        outcome, result = carry_out(arguments)
+    except ToolError as error:
+        return failure(str(error), status_code=error.status_code)
+    if outcome != "done":
+        return _unfinished(name, outcome, order.ends_with_deadline)
+    answer: dict[str, Any] = result
+    if warnings:
+        answer["warnings"] = [*warnings, *_list(answer.get("warnings"))]
+    return answer
+
+
+def _unfinished(name: str, outcome: str, ended: bool) -> dict[str, Any]:
+    said = "It was ended." if ended else "It is still running and may still change things; it cannot be ended from here."
+    if outcome == "late":
+        return failure(f"{name} did not come to a result within its deadline. {said}", status_code=504, still_running=not ended)
+    return failure(f"{name} was cancelled. {said}", status_code=499, still_running=not ended)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _mapping(params: Any) -> Mapping[str, Any]:
+    if isinstance(params, dict):
+        return params
+    if params is None or params == "":
+        return {}
+    if isinstance(params, str):
+        import json
+
+        try:
+            params = json.loads(params)
+        except ValueError as error:
+            raise ToolArgumentError(f"The arguments are not valid JSON: {error}.") from error
+    if isinstance(params, Mapping):
+        return params
+    raise ToolArgumentError(f"The arguments must be an object of names and values, not {type(params).__name__}.")
+
+
+def call_tool(
+    plan: CallPlan,
+    load: Callable[[], Callable[..., Any]],
+    arguments: dict[str, Any],
+    host: Mapping[str, Any],
+    limit: int | None = DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """Loads and calls a tool in the thread or process that was made ready for it, and makes a result of whatever happens.
+
+    Args:
+        plan: The tool.
+        load: Gives its function; its library is loaded here when this is its first call.
+        arguments: Validated arguments.
+        host: Host objects by hidden parameter.
+        limit: Characters of output to keep.
+
+    Returns:
+        The normalised result. An exception of the tool, SystemExit and KeyboardInterrupt among them, becomes a failure with its
+        traceback.
+    """
+    try:
+        function = load()
+        return normalise(plan.call(function, arguments, host), limit)
+    except ToolLoadError as error:
+        return failure(str(error), traceback=_traceback(error.__cause__ or error))
+    except BaseException as error:  # noqa: BLE001 - CONTRACT A8: what a tool raises becomes its result
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return failure(f"{plan.name} failed: {said}", traceback=_traceback(error))
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback from the tool's own first line on, cut to its end where it is very long."""
+    import traceback
+
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None and _is_ours(at.tb_frame.f_globals.get("__name__", "")):
+        at = at.tb_next
+    text = "".join(traceback.format_exception(type(error), error, at))
+    return text if len(text) <= 20_000 else "[cut here]\n" + text[-20_000:]
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith(_OURS) and not module.startswith(_TOOLS_OF_LIBRARIES)

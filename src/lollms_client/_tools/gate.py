@@ -1,0 +1,151 @@
+"""The one door before every tool: a call is allowed, rejected, or left pending.
+
+The decision comes from what is known about the tool (declared effects, trust), from what a person allowed "always" in this
+session, from a decision that was stored while the turn waited, or from a confirm handler that asks now. A person decides about
+the exact arguments that will run: an approval carries their hash, a change afterwards is a new question, and an operator's own
+edit is what runs. Asks that come from inside a tool are answered in `asks.py`.
+
+Source: tool guide §5, CONTRACT A9 and A17, docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import ConfigurationError
+from .asks import NO_HANDLER, arguments_text, ask, fingerprint
+from .calls import ConfirmHandler
+from .effects import asks_about
+
+__all__ = ["Allow", "Decision", "Gate", "GateCall", "Pending", "Reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may run.
+
+    Attributes:
+        arguments: What runs: those that were asked about, or the operator's own.
+        edited: The operator changed them; they are validated again before they run.
+        granted: Hashes of what the person saw, so that the same question from inside the tool is not asked twice.
+    """
+
+    arguments: dict[str, Any]
+    edited: bool = False
+    granted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """The call must not run."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The call waits for a person; `ticket` names exactly this call with these arguments."""
+
+    ticket: str
+    reason: str
+
+
+Decision = Allow | Reject | Pending
+
+
+@dataclass(frozen=True, slots=True)
+class GateCall:
+    """A call that wants to run.
+
+    Attributes:
+        name: The tool.
+        arguments: As it will get them: validated, with defaults.
+        effects: Declared effects, None where nobody declared any.
+        trusted: Whether the host put the tool there.
+        level: The autonomy level that holds for it.
+        session: What "always" is remembered for.
+        handler: Who is asked, None where there is nobody.
+        stored: A decision that was made while the turn waited: `{"ticket", "decision", "reason"[, "arguments"]}`.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    effects: frozenset[str] | None = None
+    trusted: bool = True
+    level: str = "safe"
+    session: str = ""
+    handler: ConfirmHandler | None = None
+    stored: Mapping[str, Any] | None = None
+
+
+class Gate:
+    """Decides about calls and remembers what was allowed always; one for each binding.
+
+    Args:
+        approval: "ask" refuses what nobody can be asked about; "defer" leaves it pending where there is no handler.
+
+    Raises:
+        ConfigurationError: Another approval.
+    """
+
+    def __init__(self, approval: Literal["ask", "defer"] = "ask") -> None:
+        if approval not in ("ask", "defer"):
+            raise ConfigurationError(f"approval={approval!r} is unknown. It is 'ask' or 'defer'.")
+        self.approval = approval
+        self._always: set[tuple[str, str, str]] = set()
+        self._lock = threading.Lock()
+        self._tickets = 0
+
+    def decide(self, call: GateCall) -> Decision:
+        """Allows, rejects or defers a call. It may ask a person and wait for the answer, in the calling thread."""
+        kind = asks_about(call.effects, call.level, trusted=call.trusted)
+        if not kind or self.remembers(call.session, call.name, kind):
+            return Allow(call.arguments)
+        text = arguments_text(call.arguments)
+        exact = fingerprint(call.name, text)
+        if call.stored is not None and str(call.stored.get("ticket", "")).partition(":")[0] == exact:
+            answer = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
+            return self._decided(call, kind, text, ask(lambda *_: answer, text, call.name, None))
+        if call.handler is not None:
+            answer = ask(call.handler, text, call.name, None)
+            if fingerprint(call.name, arguments_text(call.arguments)) != exact:
+                return Reject("The arguments changed while a person decided about them.")
+            return self._decided(call, kind, text, answer)
+        if self.approval == "defer":
+            with self._lock:
+                self._tickets += 1
+                return Pending(f"{exact}:{self._tickets}", f"{call.name} ({kind}) waits for a person's approval.")
+        return Reject(f"{call.name} ({kind}) needs a person's approval at level {call.level!r}. {NO_HANDLER}")
+
+    def _decided(self, call: GateCall, kind: str, text: str, answer: tuple[str, str, Any]) -> Decision:
+        decision, reason, edited = answer
+        if decision == "reject":
+            return Reject(reason or "The operator declined and gave no reason.")
+        if edited is not None and not isinstance(edited, Mapping):
+            return Reject("The edited arguments are not an object, so the call was refused.")
+        if decision == "always":
+            self.remember(call.session, call.name, kind)
+        arguments = call.arguments if edited is None else dict(edited)
+        seen = {text if edited is None else arguments_text(arguments)}
+        for value in arguments.values():
+            seen.add(value if isinstance(value, str) else arguments_text(value))
+        seen.discard("")
+        return Allow(arguments, edited is not None, frozenset(fingerprint("", s) for s in seen))
+
+    def remember(self, session: str, tool: str, kind: str) -> None:
+        """Notes that a person allowed a tool's kind of action for the rest of the session."""
+        with self._lock:
+            self._always.add((session, tool, kind))
+
+    def remembers(self, session: str, tool: str, kind: str) -> bool:
+        """Whether a person allowed it always."""
+        return (session, tool, kind) in self._always
+
+    def forget(self, session: str | None = None) -> None:
+        """Forgets what was allowed always, in one session or (None) in all."""
+        with self._lock:
+            self._always = set() if session is None else {a for a in self._always if a[0] != session}
+
