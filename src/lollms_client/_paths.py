@@ -247,29 +247,24 @@ class Workspace:
             skip: Names of folders that are left out.
             depth: How many levels down, 1 for the folder itself.
         """
-        open_folders = [self._folder(path)]
-        pending = [iter(_entries(open_folders[0], ""))]
+        folders = [self._folder(path)]
         try:
+            pending = [iter(_entries(folders[0], ""))]
             while pending:
                 entry = next(pending[-1], None)
                 if entry is None:
                     pending.pop()
-                    os.close(open_folders.pop())
-                    continue
-                name = entry.path.rpartition("/")[2]
-                if entry.kind != "folder":
+                    os.close(folders.pop())
+                elif entry.kind != "folder":
                     yield entry
-                elif name not in skip:
+                elif (name := entry.path.rpartition("/")[2]) not in skip:
                     yield entry
-                    if len(pending) < min(depth, _MAX_DEPTH):
-                        try:
-                            inner = os.open(name, _LISTING, dir_fd=open_folders[-1])
-                        except OSError:
-                            continue  # gone, no longer a folder, or closed to us: it has been shown
-                        open_folders.append(inner)
+                    inner = _enter_to_list(name, folders[-1]) if len(pending) < min(depth, _MAX_DEPTH) else -1
+                    if inner >= 0:
+                        folders.append(inner)
                         pending.append(iter(_entries(inner, entry.path + "/")))
         finally:
-            for descriptor in open_folders:
+            for descriptor in folders:
                 os.close(descriptor)
 
     # -- changing ----------------------------------------------------------------------------------------------------------
@@ -517,6 +512,14 @@ def _link_target(folder: int, name: str) -> str | None:
         return os.readlink(name, dir_fd=folder)
     except OSError:
         return None
+
+
+def _enter_to_list(name: str, folder: int) -> int:
+    """A descriptor of a folder in an open one, -1 where it is gone, no longer a folder, or closed to us."""
+    try:
+        return os.open(name, _LISTING, dir_fd=folder)
+    except OSError:
+        return -1
 
 
 def _entries(folder: int, prefix: str) -> list[Entry]:

@@ -12,13 +12,16 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias
 
 from lollms_client._paths import Entry, Workspace
-from lollms_client.errors import ConfigurationError, LollmsError, ToolArgumentError, ToolRejectedError
+from lollms_client._tools.asks import arguments_text, ask
+from lollms_client._tools.calls import CURRENT, ConfirmHandler
+from lollms_client._tools.effects import DEFAULT_LEVEL, asks_about, check_level
+from lollms_client.errors import LollmsError, ToolArgumentError, ToolRejectedError
 
 __all__ = [
     "IGNORED_FOLDERS",
@@ -36,14 +39,12 @@ __all__ = [
 
 P = ParamSpec("P")
 Result: TypeAlias = dict[str, Any]
-ConfirmHandler: TypeAlias = Callable[[str, str], Any]
 
 IGNORED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
 """Folders that hold nothing of a person's making: searches and trees leave them out."""
 
-_LEVELS = ("strict", "safe", "full_access")
 _MANY_FILES = 2_000  # names looked through to suggest the right one
 
 logger = logging.getLogger(__name__)
@@ -63,9 +64,9 @@ class Host:
 
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
-        self.autonomy_level = "safe"
+        self.autonomy_level = DEFAULT_LEVEL
         self.confirm_handler: ConfirmHandler | None = None
-        self._always: set[str] = set()
+        self._always: set[tuple[str, str, str]] = set()
 
     def configure(self, config: dict[str, Any] | None) -> None:
         """Take the host's configuration.
@@ -74,10 +75,7 @@ class Host:
             ConfigurationError: The autonomy level is none of the three.
         """
         self.config = dict(config or {})
-        level = str(self.config.get("autonomy_level") or "safe")
-        if level not in _LEVELS:
-            raise ConfigurationError(f"autonomy_level is {level!r}; it can be {', '.join(map(repr, _LEVELS))}.")
-        self.autonomy_level = level
+        self.autonomy_level = check_level(self.config.get("autonomy_level") or DEFAULT_LEVEL, "autonomy_level")
         if callable(handler := self.config.get("confirm_handler")):
             self.confirm_handler = handler
 
@@ -89,13 +87,15 @@ class Host:
         root = self.config.get("root_path")
         return Workspace(Path(root).expanduser(), create=True) if root else Workspace(".")
 
-    def approve(self, tool: str, arguments: dict[str, Any], *, risky: bool) -> dict[str, Any]:
+    def approve(self, tool: str, arguments: dict[str, Any], effects: Collection[str]) -> dict[str, Any]:
         """Ask the operator where the autonomy level demands it.
 
+        The question is put in the same words as the gate's before the call, so that what was allowed there is not asked again.
+
         Args:
-            tool: The tool's name; it is what "always" stands for.
-            arguments: What the tool is about to do, as it was called. The operator sees them as JSON.
-            risky: The action cannot be undone: asked about in "safe"; "strict" asks about every change.
+            tool: The tool's name.
+            arguments: What the tool is about to do, as it was called, in the order of its parameters.
+            effects: What it would do; what "always" stands for.
 
         Returns:
             The arguments to act on: these, or those that the operator put in their place.
@@ -103,29 +103,21 @@ class Host:
         Raises:
             ToolRejectedError: The operator said no, answered nothing that is an answer, or nobody can be asked.
         """
-        if self.autonomy_level == "full_access" or (self.autonomy_level == "safe" and not risky) or tool in self._always:
+        kind = asks_about(effects, self.autonomy_level)
+        call = CURRENT.get()
+        always = (call.session if call else "", tool, kind)
+        if not kind or always in self._always:
             return arguments
         if self.confirm_handler is None:
             raise ToolRejectedError(f"{tool} needs a person's approval, and nobody can be asked here. Nothing was changed.")
-        try:
-            answer = self.confirm_handler(json.dumps(arguments, sort_keys=True), tool)
-        except Exception as error:
-            logger.exception("The confirm handler failed; %s is refused", tool)
-            raise ToolRejectedError("The approval could not be asked for; nothing was changed.") from error
-        decision, reason, edited = _read_answer(answer)
+        decision, reason, edited = ask(self.confirm_handler, arguments_text(arguments), tool, None)
         if decision == "reject":
             raise ToolRejectedError(reason or "The operator declined. Nothing was changed.")
+        if edited is not None and not (isinstance(edited, dict) and edited.keys() <= arguments.keys()):
+            raise ToolRejectedError("The operator's new arguments are not those of the tool. Nothing was changed.")
         if decision == "always":
-            self._always.add(tool)
-        return edited if edited is not None else arguments
-
-
-def _read_answer(answer: object) -> tuple[str, str, dict[str, Any] | None]:
-    """An operator's answer; whatever is none of the three decisions is a refusal (CONTRACT A9)."""
-    if isinstance(answer, tuple | list) and len(answer) in (2, 3) and answer[0] in ("allow", "always", "reject"):
-        edited = answer[2] if len(answer) == 3 and isinstance(answer[2], dict) else None
-        return answer[0], str(answer[1] or ""), edited
-    return "reject", "The approval was not answered with allow, always or reject. Nothing was changed.", None
+            self._always.add(always)
+        return {**arguments, **(edited or {})}
 
 
 def answers(tool: Callable[P, object]) -> Callable[P, Result]:
@@ -146,11 +138,15 @@ def answers(tool: Callable[P, object]) -> Callable[P, Result]:
             return {"success": False, "error": str(error)}
         except OSError as error:
             return {"success": False, "error": _system_words(error)}
-        except Exception as error:  # a tool answers, whatever happens inside it (tool guide §7.6)
-            logger.exception("%s failed", tool.__name__)
-            return {"success": False, "error": f"{tool.__name__} failed: {type(error).__name__}: {error}"}
+        except Exception as error:  # noqa: BLE001 - a tool answers, whatever happens inside it (tool guide §7.6)
+            return _unforeseen(tool.__name__, error)
 
     return call
+
+
+def _unforeseen(tool: str, error: Exception) -> Result:
+    logger.error("%s failed", tool, exc_info=error)
+    return {"success": False, "error": f"{tool} failed: {type(error).__name__}: {error}"}
 
 
 def _system_words(error: OSError) -> str:

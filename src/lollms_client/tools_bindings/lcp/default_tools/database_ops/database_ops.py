@@ -45,11 +45,12 @@ TOOL_EFFECTS = {
     "tool_query_csv": ["read"],
     "tool_describe_csv": ["read"],
 }
+# The first pattern takes .db, .db3, .sqlite and .sqlite3, and leaves out the -wal, -shm and -journal files beside them.
 TOOL_WORKSPACE_PATHS = {
-    "tool_execute_query": {"database_name": "*.db"},
-    "tool_describe_database": {"database_name": "*.db"},
-    "tool_query_csv": {"file_name": "*.csv"},
-    "tool_describe_csv": {"file_name": "*.csv"},
+    "tool_execute_query": {"database_name": "*.[ds]*[be3]"},
+    "tool_describe_database": {"database_name": "*.[ds]*[be3]"},
+    "tool_query_csv": {"file_name": "*.[ct]sv"},
+    "tool_describe_csv": {"file_name": "*.[ct]sv"},
 }
 
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".db3")
@@ -228,7 +229,8 @@ def _approved(connection: sqlite3.Connection, guard: Guard, database_name: str, 
     if not guard.writes:
         return query
     asked = {"database_name": database_name, "query": query}
-    return str(_HOST.approve("tool_execute_query", asked, risky=guard.destroys)["query"])
+    effects = ["destructive"] if guard.destroys else ["write"]
+    return str(_HOST.approve("tool_execute_query", asked, effects)["query"])
 
 
 def _sample(connection: sqlite3.Connection, table: str) -> str:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lollms_client._paths import Entry, Workspace
 from lollms_client.errors import LollmsError, PathError, ToolError
@@ -42,10 +43,10 @@ TOOL_EFFECTS = {
     "tool_search_text": ["read"],
     "tool_read_file": ["read"],
     "tool_diff_files": ["read"],
-    "tool_write_file": ["write", "idempotent"],
+    "tool_write_file": ["write"],
     "tool_append_file": ["write"],
     "tool_edit_file": ["write"],
-    "tool_make_directory": ["write", "idempotent"],
+    "tool_make_directory": ["write"],
     "tool_move_path": ["write"],
     "tool_delete_path": ["destructive"],
 }
@@ -218,7 +219,7 @@ def tool_write_file(path: str, content: str) -> str:
     path, content = as_text(path, "path"), as_text(content, "content")
     with _HOST.workspace() as workspace:
         _check(workspace, path)
-        wanted = _HOST.approve("tool_write_file", {"path": path, "content": content}, risky=False)
+        wanted = _approved("tool_write_file", {"path": path, "content": content})
         path, content = str(wanted["path"]), str(wanted["content"])
         new = workspace.write(path, encode(content, "utf-8", b"", path))
     count = len(content.splitlines())
@@ -237,7 +238,7 @@ def tool_append_file(path: str, content: str) -> str:
     path, content = as_text(path, "path"), as_text(content, "content")
     with _HOST.workspace() as workspace:
         _check(workspace, path)
-        wanted = _HOST.approve("tool_append_file", {"path": path, "content": content}, risky=False)
+        wanted = _approved("tool_append_file", {"path": path, "content": content})
         path, content = str(wanted["path"]), str(wanted["content"])
         encoding, gap = _end_of(workspace, path)
         with workspace.open(path, "ab", parents=True) as file:
@@ -262,7 +263,7 @@ def tool_edit_file(path: str, search: str, replace: str, replace_all: bool = Fal
         old = read_text(workspace, _existing(workspace, path, folder_ok=False))
         replace_exactly(old.content, search, replace, every=every)
         asked = {"path": path, "search": search, "replace": replace, "replace_all": replace_all}
-        wanted = _HOST.approve("tool_edit_file", asked, risky=False)
+        wanted = _approved("tool_edit_file", asked)
         path, every = str(wanted["path"]), as_bool(wanted.get("replace_all"))
         old = read_text(workspace, path)
         content, lines = replace_exactly(old.content, str(wanted["search"]), str(wanted["replace"]), every=every)
@@ -283,7 +284,7 @@ def tool_move_path(source: str, destination: str) -> str:
     with _HOST.workspace() as workspace:
         _existing(workspace, source, follow=False)
         _check(workspace, destination)
-        wanted = _HOST.approve("tool_move_path", {"source": source, "destination": destination}, risky=False)
+        wanted = _approved("tool_move_path", {"source": source, "destination": destination})
         source, destination = str(wanted["source"]), str(wanted["destination"])
         if workspace.kind(destination) == "folder":
             destination = f"{destination.rstrip('/')}/{source.rstrip('/').rpartition('/')[2]}"
@@ -302,7 +303,7 @@ def tool_delete_path(path: str) -> str:
     with _HOST.workspace() as workspace:
         _existing(workspace, path, follow=False)
         workspace.refuse_root(path)
-        path = str(_HOST.approve("tool_delete_path", {"path": path}, risky=True)["path"])
+        path = str(_approved("tool_delete_path", {"path": path})["path"])
         folder = workspace.kind(path, follow=False) == "folder"
         held = sum(entry.kind != "folder" for entry in workspace.walk(path)) if folder else 0
         workspace.remove(path)
@@ -319,7 +320,7 @@ def tool_make_directory(path: str) -> str:
     path = as_text(path, "path")
     with _HOST.workspace() as workspace:
         _check(workspace, path)
-        path = str(_HOST.approve("tool_make_directory", {"path": path}, risky=False)["path"])
+        path = str(_approved("tool_make_directory", {"path": path})["path"])
         new = workspace.mkdir(path)
     return f"Made the folder '{shown(path)}'." if new else f"The folder '{shown(path)}' was there already."
 
@@ -345,7 +346,12 @@ def tool_diff_files(first: str, second: str) -> str:
     return "\n".join(lines)
 
 
-# -- helpers: names, facts, pages ----------------------------------------------------------------------------------------------
+# -- helpers -------------------------------------------------------------------------------------------------------------------
+
+
+def _approved(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Ask before a change where the autonomy level demands it; see Host.approve."""
+    return _HOST.approve(tool, arguments, TOOL_EFFECTS[tool])
 
 
 def _existing(workspace: Workspace, path: object, *, folder_ok: bool = True, follow: bool = True) -> str:
