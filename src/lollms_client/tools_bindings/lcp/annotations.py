@@ -223,6 +223,8 @@ class Annotations:
     def _subscript(self, node: ast.Subscript, top: bool) -> dict[str, Any] | None:
         head = last(self.names.dotted(node.value))
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not items:  # `X[()]`
+            return self._tuple(items) if self.names.typing_name(node.value) in _TUPLES else None
         definition = self.names.local(node.value)
         if definition is not None:
             return self._generic(node, definition, items, top)
@@ -237,7 +239,7 @@ class Annotations:
             for metadata in items[1:]:
                 schema = apply_metadata(schema or {"type": "string"}, metadata, self.names)
             return schema
-        if head in _WRAPPERS and items:
+        if head in _WRAPPERS:
             return self.schema(items[0], top)
         return self._container(self.names.typing_name(node.value), items)
 
@@ -289,6 +291,7 @@ class Annotations:
             schema = self.schema(node, single)
             if schema is not None:
                 members.extend(schema["anyOf"] if schema.keys() == {"anyOf"} else [schema])
+        members.sort(key=lambda member: member == _NULL)
         distinct = [member for at, member in enumerate(members) if member not in members[:at]]
         if not distinct or (single and distinct == [_NULL]):
             return None
@@ -367,7 +370,7 @@ def _enum(found: Model) -> dict[str, Any] | None:
 
 
 def _enumeration(values: list[Any]) -> dict[str, Any] | None:
-    distinct = [v for at, v in enumerate(values) if not any(type(o) is type(v) and o == v for o in values[:at])]
+    distinct = list({(type(value), repr(value)): value for value in values}.values())
     if not distinct or not is_json(distinct):
         return None
     if distinct == [None]:

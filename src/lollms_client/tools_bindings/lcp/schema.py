@@ -58,7 +58,10 @@ def parse_source(source: str, filename: str, *, stem: str | None = None, folder:
         module = Module(_parse(text, filename), filename)
     except _NOT_PARSED as error:
         return _broken(text, filename, stem, folder, error)
-    return _Reader(module, text, stem).library(folder)
+    try:
+        return _Reader(module, text, stem).library(folder)
+    except RecursionError as error:  # an expression that the parser took and nothing that walks it can
+        return _broken(text, filename, stem, folder, error)
 
 
 def _parse(text: str, filename: str) -> ast.Module:
