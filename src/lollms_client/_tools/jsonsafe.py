@@ -71,7 +71,7 @@ class _Walk:
         try:
             if kind is dict or isinstance(value, Mapping):
                 return self.mapping(value, path, depth)
-            if kind in (list, tuple):
+            if kind is list or isinstance(value, (list, tuple)):
                 return [self.convert(v, f"{path}[{i}]", depth + 1) for i, v in enumerate(value)]
             return self.other(value, path, depth)
         finally:
@@ -182,21 +182,20 @@ def _plain(value: Any) -> tuple[bool, Any]:
             return True, convert(value)
     if hasattr(type(value), "__dataclass_fields__"):
         return True, {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if hasattr(type(value), "__array__") or hasattr(type(value), "typecode"):
-        return _from_array(value)
     for method in ("model_dump", "to_dict", "tolist", "item"):
         if callable(getattr(type(value), method, None)):
-            return True, getattr(value, method)()
+            return _called(getattr(value, method))
     if callable(getattr(type(value), "keys", None)) and hasattr(type(value), "__getitem__"):
         return True, {k: value[k] for k in value.keys()}  # noqa: SIM118 - sqlite3.Row iterates over values, not keys
     return False, None
 
 
-def _from_array(value: Any) -> tuple[bool, Any]:
-    for method in ("to_dict", "tolist", "item"):
-        if callable(getattr(value, method, None)):
-            return True, getattr(value, method)()
-    return False, None
+def _called(method: Callable[[], Any]) -> tuple[bool, Any]:
+    """What a method of a foreign type gives; one that only has the name of what was looked for gives nothing."""
+    try:
+        return True, method()
+    except (TypeError, ValueError, AttributeError):
+        return False, None
 
 
 def _standard_converters() -> dict[type, Callable[[Any], Any]]:

@@ -5,6 +5,7 @@ Source: tool guide §7.7 (the shape), CONTRACT A7 (JSON, falsy outputs, size, ex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .jsonsafe import Unrepresentable, cap, to_json
@@ -61,9 +62,9 @@ def failure(error: str, *, output: Any = None, status_code: int = 500, **extra: 
 def _shaped(raw: Any, limit: int | None) -> dict[str, Any]:
     if isinstance(raw, BaseException):  # returned, not raised
         return failure(_error_text(raw, limit))
-    raw = to_json(raw, "", _plain_bytes=_WHOLE)
-    if not isinstance(raw, dict):
-        return {"output": cap(raw, limit), "status_code": 200, "success": True}
+    if not isinstance(raw, Mapping):
+        return {"output": cap(to_json(raw), limit), "status_code": 200, "success": True}
+    raw = to_json(raw, _plain_bytes=_WHOLE)
     output, consumed = _output(raw)
     failed = _failed(raw)
     result: dict[str, Any] = {"output": cap(output, limit), "status_code": 500 if failed else 200, "success": not failed}

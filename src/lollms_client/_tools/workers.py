@@ -238,9 +238,11 @@ def _pickled(value: Any, handlers: Mapping[str, Callable[..., Any]], name: str) 
     buffer = io.BytesIO()
     try:
         Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-    except Exception as error:
-        raise ToolError(
-            f"{name} runs in a worker process on this system, and something that it is to be given cannot be handed to one: "
-            f"{error}. Give it plain values, or run where calls have threads of their own (Linux with unshare allowed)."
-        ) from error
-    return buffer.getvalue()
+    except Exception as error:  # noqa: BLE001 - an object may raise anything when it is pickled
+        failed = error
+    else:
+        return buffer.getvalue()
+    raise ToolError(
+        f"{name} runs in a worker process on this system, and something that it is to be given cannot be handed to one: "
+        f"{failed}. Give it plain values, or run where calls have threads of their own (Linux with unshare allowed)."
+    ) from failed

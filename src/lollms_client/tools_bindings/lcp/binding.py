@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,17 +29,14 @@ from .handlers import CONFIRM, HANDLER_KEYS, INTERACTION, HostHandlers
 from .loader import ToolLoader
 from .mounting import DEFAULT_TOOLS, Entry, Toolbox
 from .prompts import described, has_providers, provided_texts
+from .settings import Places, cache_at, checked_configs, current_folder, paths, positive, unknown_settings
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from lollms_client._tools.workers import WorkerPool
 
-    from .cache import SchemaCache
-
 __all__ = ["LCPBinding"]
-
-Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds that a call may take unless configured; waiting for a person does not count."""
@@ -111,14 +107,14 @@ class LCPBinding(LollmsToolBinding):
     ) -> None:
         super().__init__(binding_name="lcp")
         if unknown:
-            raise _unknown_settings(unknown)
+            raise unknown_settings(unknown, [n for n in LCPBinding.__init__.__annotations__ if n not in ("unknown", "return")])
         start_folder()
-        here = _current_folder()
+        here = current_folder()
         self.workspace_path = resolve_workspace(workspace_path, here) if workspace_path else here
-        self.host_tool_configs = _checked_configs(host_tool_configs)
+        self.host_tool_configs = checked_configs(host_tool_configs)
         self.autonomy_level = check_level(autonomy_level, "autonomy_level")
-        self.timeout = _positive("timeout", timeout)
-        self.max_output_chars = _positive("max_output_chars", max_output_chars)
+        self.timeout = positive("timeout", timeout)
+        self.max_output_chars = positive("max_output_chars", max_output_chars)
         self.isolation = choose_isolation(isolation)
         self.gate = Gate(approval)
         self._handlers = HostHandlers(self.gate, self.host_tool_configs)
@@ -128,12 +124,12 @@ class LCPBinding(LollmsToolBinding):
         self._failed_prompts: set[str] = set()
         self.set_confirm_handler(confirm_handler)
         self.set_user_interaction_handler(user_interaction_handler)
-        folders = [*_paths(tools_folders), *_paths(tools_folder_path)]
+        folders = [*paths(tools_folders), *paths(tools_folder_path)]
         if tools_folders is None and tools_folder_path is None and not tool_files:
             folders = [DEFAULT_TOOLS]
-        self._toolbox = Toolbox(folders, _cache(schema_cache))
+        self._toolbox = Toolbox(folders, cache_at(schema_cache))
         pin_import_path()
-        self._discover_local_tools(_paths(tool_files))
+        self._discover_local_tools(paths(tool_files))
 
     def _discover_local_tools(self, files: Sequence[Path] = ()) -> None:
         """Reads the tool files of the folders, or `files` instead (tool guide §2). Nothing of them runs."""
@@ -480,48 +476,6 @@ class LCPBinding(LollmsToolBinding):
         self._loader.close()
 
 
-def _paths(places: Places | None) -> list[Path]:
-    if places is None:
-        return []
-    if isinstance(places, (str, os.PathLike)):
-        return [Path(places).expanduser()]
-    return [Path(place).expanduser() for place in places]
-
-
-def _current_folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - text is what calls need
-    except OSError:
-        return start_folder()
-
-
-def _cache(wish: bool | str | os.PathLike[str]) -> SchemaCache | None:
-    if wish is False:
-        return None
-    from .cache import SchemaCache
-
-    return SchemaCache() if wish is True else SchemaCache(Path(os.fspath(wish)))
-
-
-def _positive(name: str, value: Any) -> Any:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-        raise ConfigurationError(f"{name}={value!r} is not possible; it is a number above 0, or None for no limit.")
-    return value
-
-
-def _checked_configs(configs: Any) -> dict[str, Mapping[str, Any]]:
-    if configs is None:
-        return {}
-    if not isinstance(configs, Mapping):
-        raise ConfigurationError(f"host_tool_configs is {configs!r:.80}; it is a dict of library stem -> configuration.")
-    for stem, entry in configs.items():
-        if entry is not None and not isinstance(entry, Mapping):
-            raise ConfigurationError(f"host_tool_configs[{stem!r}] is {entry!r:.80}; it is a dict.")
-        if entry and "autonomy_level" in entry:
-            check_level(entry["autonomy_level"], f"host_tool_configs[{stem!r}]['autonomy_level']")
-    return dict(configs)
-
-
 def _host_for_worker(spec: ToolSpec, host: Mapping[str, Any]) -> dict[str, Any]:
     """The host objects that can cross into a worker process; a tool that needs another one is refused."""
     for name in ("lollms_client_instance", "discussion_instance"):
@@ -531,13 +485,3 @@ def _host_for_worker(spec: ToolSpec, host: Mapping[str, Any]) -> dict[str, Any]:
                 "an object cannot be handed to one."
             )
     return {"tool_context": host["tool_context"]}
-
-
-def _unknown_settings(unknown: Mapping[str, Any]) -> ConfigurationError:
-    known = list(LCPBinding.__init__.__annotations__)
-    said = []
-    for name in unknown:
-        near = get_close_matches(name, known, n=1)
-        said.append(f"{name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
-    settings = ", ".join(k for k in known if k not in ("unknown", "return"))
-    return ConfigurationError(f"LCPBinding has no setting {', '.join(said)}. Its settings are: {settings}.")
