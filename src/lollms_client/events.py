@@ -1,8 +1,8 @@
 """The typed events of a turn.
 
-A turn is a generator of these values, in order. "Not streaming" is draining it; a callback is an adapter at the edge. Two families
-stand here: what a model's own stream says (`TextDelta` … `DoneTag`, made by the stream parser) and what the turn does
-(`TurnStarted` … `TurnEnded`, made by the turn loop). Source: CONTRACT J for the tags, HOUSE's "one loop" for the rest.
+A turn is a generator of these values, in order. "Not streaming" is draining it; a callback is an adapter at the edge. Two
+families stand here: what a model's own stream says (`TextDelta` … `DoneTag`, made by the stream parser) and what the turn does
+(`TurnStarted` … `TurnEnded`, made by the turn loop). Source: CONTRACT J for the tags, docs/architecture.md for the rest.
 """
 
 from __future__ import annotations

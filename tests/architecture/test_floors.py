@@ -48,9 +48,9 @@ def test_a_binding_never_imports_a_sibling_binding():
     wrong = []
     for i in ALL:
         a, b = i.importer.split("."), i.imported.split(".")
-        if a[0].endswith("_bindings") and not a[0].startswith("_") and b[0].endswith("_bindings") and not b[0].startswith("_"):
-            if len(b) < 2 or a[:2] != b[:2]:
-                wrong.append(where(i))
+        both = all(name.endswith("_bindings") and not name.startswith("_") for name in (a[0], b[0]))
+        if both and (len(b) < 2 or a[:2] != b[:2]):
+            wrong.append(where(i))
     assert wrong == []
 
 

@@ -13,7 +13,11 @@ from house import SRC, module_name, modules
 import lollms_client
 from lollms_client.errors import LollmsError
 
-PUBLIC = [m for p in modules() if (m := module_name(p)) and not any(part.startswith("_") for part in m.split(".")) and "default_tools" not in m]
+PUBLIC = [
+    m
+    for p in modules()
+    if (m := module_name(p)) and not any(part.startswith("_") for part in m.split(".")) and "default_tools" not in m
+]
 
 
 def test_every_name_in_all_exists_and_the_list_is_sorted():
@@ -41,7 +45,9 @@ def test_every_exception_class_descends_from_the_one_root():
     wrong = [
         f"{path.relative_to(SRC)}:{node.lineno} {node.name}"
         for path, node, bases in classes
-        if any(b.endswith(("Error", "Exception")) or b in ("BaseException",) for b in bases) and not bases & known and node.name != "LollmsError"
+        if any(b.endswith(("Error", "Exception")) or b in ("BaseException",) for b in bases)
+        and not bases & known
+        and node.name != "LollmsError"
     ]
     assert wrong == []
 
@@ -66,7 +72,9 @@ def test_importing_the_package_loads_nothing_but_itself():
 
 @pytest.mark.req("TG-0.4")
 def test_the_tool_engine_discovers_and_runs_a_tool_on_the_standard_library_alone(tmp_path):
-    (tmp_path / "adder.py").write_text("def tool_add(a: int, b: int) -> dict:\n    '''Adds.'''\n    return {'success': True, 'output': a + b}\n")
+    (tmp_path / "adder.py").write_text(
+        "def tool_add(a: int, b: int) -> dict:\n    '''Adds.'''\n    return {'success': True, 'output': a + b}\n"
+    )
     code = (
         "from lollms_client.tools_bindings.lcp import LCPBinding\n"
         f"b = LCPBinding(tools_folders={str(tmp_path)!r}, workspace_path={str(tmp_path / 'w')!r})\n"

@@ -1,0 +1,109 @@
+"""Runs the calls of one round: those that may go together in parallel, the others in order; every call gets a result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from .._tools.spec import ToolSpec
+from ..events import Event, ToolCall, ToolEnded, ToolStarted
+from .guards import refuse, remember
+from .ports import Tools
+from .state import CallRecord
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+__all__ = ["run_calls"]
+
+CHANGING = frozenset({"write", "destructive"})
+MAX_PARALLEL = 8
+WAIT_SECONDS = 0.2
+"""How long a wait for parallel calls lasts before the turn looks at its cancel token again."""
+
+
+def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Event]:
+    """Runs a round's calls and records their results in the order in which the model asked.
+
+    Calls that both change something run one after the other, as asked; all others run at once. What a cancelled turn did not
+    start gets a result that says so, so that the history stays valid.
+
+    Args:
+        turn: The running turn.
+        calls: What the model asked for.
+
+    Yields:
+        `ToolStarted` and `ToolEnded` of each call that ran, `Notice` of each that was refused.
+    """
+    specs = {spec.name: spec for spec in turn.specs}
+    records: dict[str, CallRecord] = {}
+    runnable: list[ToolCall] = []
+    keys: set[str] = set()
+    for call in calls:
+        refused = refuse(call, turn.state, specs)
+        if refused is None and (key := f"{call.name} {call.arguments!r}") in keys:
+            continue_with = CallRecord(turn.round, call, _not_run("This call stands twice in your reply; it runs once."))
+            records[call.id] = continue_with
+        elif refused is None:
+            keys.add(key)
+            runnable.append(call)
+        else:
+            records[call.id], notice = refused
+            yield notice
+    try:
+        yield from _run(turn, runnable, specs, records)
+    finally:
+        for call in calls:
+            record = records.get(call.id) or CallRecord(
+                turn.round, call, _not_run("The turn was cancelled before this call came to a result.")
+            )
+            turn.state.records.append(record)
+            if call in runnable and record.result.get("status_code") != 499:
+                remember(record, turn.state, specs[call.name].effects)
+
+
+def _not_run(text: str) -> dict[str, Any]:
+    return {"output": None, "error": text, "success": False, "status_code": 499}
+
+
+def _run(turn: Turn, calls: Sequence[ToolCall], specs: dict[str, ToolSpec], records: dict[str, CallRecord]) -> Iterator[Event]:
+    changing = [c for c in calls if (specs[c.name].effects or frozenset()) & CHANGING]
+    if len(calls) < 2 or len(changing) > 1:
+        for call in calls:
+            if turn.cancelled():
+                return
+            yield ToolStarted(turn.round, call)
+            records[call.id] = record = _execute(turn, call)
+            yield ToolEnded(turn.round, call, record.result, record.seconds)
+        return
+    with ThreadPoolExecutor(min(len(calls), MAX_PARALLEL), thread_name_prefix="lollms-call") as pool:
+        for call in calls:
+            yield ToolStarted(turn.round, call)
+        # Each in the caller's context: what surrounds a turn (a call that runs it, say) surrounds its calls.
+        pending: dict[Future[CallRecord], ToolCall] = {pool.submit(copy_context().run, _execute, turn, c): c for c in calls}
+        while pending:
+            done, _ = wait(pending, timeout=WAIT_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                call = pending.pop(future)
+                records[call.id] = record = future.result()
+                yield ToolEnded(turn.round, call, record.result, record.seconds)
+            if turn.cancelled():
+                for future in pending:
+                    future.cancel()
+                pending = {f: c for f, c in pending.items() if not f.cancelled()}
+
+
+def _execute(turn: Turn, call: ToolCall) -> CallRecord:
+    tools: Tools | None = turn.host.tools
+    assert tools is not None  # a call is only runnable when a tool of its name is mounted
+    options, started = turn.options, time.perf_counter()
+    extra: dict[str, Any] = {**options.tool_objects, "tool_context": turn.tool_context}
+    if options.tool_timeout is not None:
+        extra["timeout"] = options.tool_timeout
+    if turn.cancel is not None:
+        extra["cancelled"] = turn.cancel
+    result = tools.execute_tool(call.name, call.arguments, **extra)
+    return CallRecord(turn.round, call, result, time.perf_counter() - started)

@@ -1,0 +1,97 @@
+"""What a dialect decides: how tools are told, how a reply is read, how calls and results stand in the transcript."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..._bindings.request import Capabilities, ChatRequest
+from ..._tools.spec import ToolSpec
+from ...events import Event, ToolCall
+from ..options import TurnOptions
+from ..state import CallRecord, TurnState
+
+if TYPE_CHECKING:
+    from ..._stream.deltas import Delta
+
+__all__ = ["Dialect", "Reader", "RoundView"]
+
+
+class Reader(Protocol):
+    """Turns a reply's deltas into events."""
+
+    def feed(self, delta: Delta, /) -> Sequence[Event]:
+        """Events that this delta completes."""
+        ...
+
+    def close(self) -> Sequence[Event]:
+        """Events that the end of the reply completes."""
+        ...
+
+
+@dataclass(slots=True)
+class RoundView:
+    """What a dialect may look at when it makes a request.
+
+    Attributes:
+        prefix: The messages before this turn, system prompt first.
+        state: The turn so far.
+        options: What was asked.
+        tools: The tools, in a stable order.
+        files: Asks for the workspace's files, as they are now (lazily: not every dialect needs them).
+    """
+
+    prefix: list[dict[str, Any]]
+    state: TurnState
+    options: TurnOptions
+    tools: Sequence[ToolSpec]
+    files: Callable[[], list[str]]
+
+
+class Dialect(ABC):
+    """One way of asking for tool calls.
+
+    Args:
+        capabilities: What the model declares.
+    """
+
+    name = ""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+
+    @abstractmethod
+    def instructions(self, tools: Sequence[ToolSpec]) -> str:
+        """What the system prompt says about tools; the same text for the same tools ("" for nothing)."""
+
+    def examples(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+        """Messages that show the form, between the system prompt and the history; none by default."""
+        return []
+
+    @abstractmethod
+    def request(self, view: RoundView) -> ChatRequest:
+        """The next request."""
+
+    @abstractmethod
+    def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
+        """A reader for one reply."""
+
+    @abstractmethod
+    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The model's reply as it stands in the transcript: byte for byte what the backend will see again."""
+
+    @abstractmethod
+    def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
+        """The results of a round's calls as messages."""
+
+    def _base_request(self, view: RoundView) -> ChatRequest:
+        options = view.options
+        return ChatRequest(
+            messages=[*view.prefix, *view.state.transcript],
+            sampling=options.sampling,
+            think=options.think,
+            reasoning_effort=options.reasoning_effort,
+            session=options.session,
+        )

@@ -1,0 +1,197 @@
+"""Steps under a JSON schema, for models that are too small to keep a form by themselves but whose decoder can be bound.
+
+Each reply is one step: what is still to do, the name of a tool, its arguments. Answering is one of the tools, and can only follow
+the words that nothing is left to do: a small model that has just written what is missing goes and does it. The decoder can only
+write a step that exists: names are constants, and an argument that names a workspace file is a choice among those that are there.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import fnmatch
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._bindings.request import ChatRequest
+from ..._stream.deltas import Delta, ReasoningDelta
+from ..._stream.json_strings import JsonStrings
+from ..._tools.spec import ToolSpec
+from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
+from ..prompt import describe_tool, tool_result_block
+from ..state import CallRecord, TurnState
+from .base import Dialect, Reader, RoundView
+from .examples import FINAL, example_messages
+
+__all__ = ["ConstrainedDialect"]
+
+NOTHING = "nothing"
+"""What stands under "todo" in the step that answers."""
+_TODO = {"type": "string", "maxLength": 300}
+MAX_CHOICES = 60
+"""An argument becomes a choice of files only up to this many: a longer list slows the decoder and helps nobody."""
+
+_HOW = """You solve tasks in a folder of files by small steps. Each reply is one step, a JSON object:
+{{"todo": "what is still to do, part by part", "tool": "the tool's name", "arguments": {{...}}}}
+After each step you get its result. Rules:
+- Do every part of the task. If it asks for a file, a change or a deletion, do it with a tool before you answer.
+- Use only facts that stand in tool results. Never guess a number or a name.
+- If a step failed, read its error and do it differently; never repeat the same step.
+- Do nothing that was not asked.
+- When nothing is left to do, use {final} with the complete answer, with the names and numbers found.
+
+Tools:
+{tools}
+- {final}(answer: string)
+    Ends the task and tells the person the complete answer."""
+
+
+class ConstrainedDialect(Dialect):
+    """One step a reply, decoded under a schema that offers the tools and the answer."""
+
+    name = "constrained"
+
+    def instructions(self, tools: Sequence[ToolSpec]) -> str:
+        """The form of a step, the rules, the tools as text."""
+        if not tools:
+            return ""
+        return _HOW.format(tools="\n".join(describe_tool(t) for t in tools if not t.broken), final=FINAL)
+
+    def examples(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+        """Short conversations that show steps being taken."""
+        return example_messages([t.name for t in tools])
+
+    def request(self, view: RoundView) -> ChatRequest:
+        """The transcript, bound to the schema of the steps that are possible now."""
+        base = self._base_request(view)
+        if not view.tools:
+            return base
+        return dataclasses.replace(base, json_schema=step_schema(view.tools, view.files(), view.state))
+
+    def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
+        """Reads a step while it is written."""
+        return _StepReader(mint_id) if view.tools else _PlainReader()
+
+    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The step as it was written."""
+        return {"role": "assistant", "content": text}
+
+    def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
+        """The result as the person's next message."""
+        blocks = [tool_result_block(r.call.name, r.result, limit) for r in records]
+        return [{"role": "user", "content": "\n".join(blocks)}] if blocks else []
+
+
+def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnState) -> dict[str, Any]:
+    """The JSON Schema of one step.
+
+    Args:
+        tools: The tools that are mounted.
+        files: The workspace's files now; an argument that may only name an existing one becomes a choice among them.
+        state: Tools that were just repeated in vain are left out of the next step.
+
+    Returns:
+        An `anyOf` over the possible steps.
+    """
+    open_tools = [t for t in tools if t.name not in state.barred and not t.broken]
+    answer = {
+        "type": "object",
+        "properties": {"answer": {"type": "string"}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    last = _step({"const": NOTHING}, FINAL, answer)
+    return {"anyOf": [last, *(_step(_TODO, t.name, _arguments(t, files)) for t in open_tools)]}
+
+
+def _step(todo: dict[str, Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"todo": todo, "tool": {"const": name}, "arguments": arguments},
+        "required": ["todo", "tool", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def _arguments(spec: ToolSpec, files: Sequence[str]) -> dict[str, Any]:
+    schema = copy.deepcopy(spec.input_schema)
+    for argument, pattern in spec.workspace_paths.items():
+        choices = [f for f in files if fnmatch.fnmatch(f, pattern)]
+        prop = schema.get("properties", {}).get(argument)
+        if prop is not None and prop.get("type") == "string" and 0 < len(choices) <= MAX_CHOICES:
+            schema["properties"][argument] = {"type": "string", "enum": choices}
+    schema["additionalProperties"] = False
+    return _for_decoder(schema)
+
+
+def _for_decoder(schema: Any) -> Any:
+    """Leaves out what only people read: a grammar is made of the rest, and a smaller one decodes faster."""
+    if isinstance(schema, list):
+        return [_for_decoder(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            out[key] = {name: _for_decoder(prop) for name, prop in value.items()}
+        elif key not in ("description", "default", "title", "examples"):
+            out[key] = value if key in ("enum", "const", "required") else _for_decoder(value)
+    return out
+
+
+class _StepReader:
+    """Shows what is to do and the answer while they are written; makes the call when the step is whole."""
+
+    def __init__(self, mint_id: Callable[[], str]) -> None:
+        self._mint_id = mint_id
+        self._strings = JsonStrings({"todo", "tool", "arguments.answer"})
+        self._text: list[str] = []
+        self._tool = ""
+
+    def feed(self, delta: Delta) -> Sequence[Event]:
+        if isinstance(delta, str):
+            self._text.append(delta)
+            return self._show(self._strings.feed(delta))
+        if isinstance(delta, ReasoningDelta):
+            return [ThoughtDelta(delta.text)]
+        return [delta] if isinstance(delta, Usage) else []
+
+    def _show(self, pieces: list[tuple[str, str]]) -> list[Event]:
+        out: list[Event] = []
+        for path, piece in pieces:
+            if path == "todo":
+                out.append(ThoughtDelta(piece))
+            elif path == "tool":
+                self._tool += piece
+            elif self._tool == FINAL:
+                out.append(TextDelta(piece))
+        return out
+
+    def close(self) -> Sequence[Event]:
+        raw = "".join(self._text)
+        if not raw.strip():
+            return []
+        try:
+            step = json.loads(raw)
+            name, arguments = step["tool"], step["arguments"]
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"The step is not one JSON object with todo, tool and arguments ({error}). Write it again, shorter."
+            return [ToolCall("", {}, self._mint_id(), raw, problem, "constrained")]
+        if name == FINAL:
+            return []
+        return [ToolCall(str(name), arguments, self._mint_id(), raw, "", "constrained")]
+
+
+class _PlainReader:
+    """A reply without tools is plain text."""
+
+    def feed(self, delta: Delta) -> Sequence[Event]:
+        if isinstance(delta, str):
+            return [TextDelta(delta)] if delta else []
+        if isinstance(delta, ReasoningDelta):
+            return [ThoughtDelta(delta.text)]
+        return [delta] if isinstance(delta, Usage) else []
+
+    def close(self) -> Sequence[Event]:
+        return []

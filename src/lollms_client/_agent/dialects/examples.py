@@ -1,0 +1,112 @@
+"""Worked examples for models that learn the form of a step from seeing it. Shown as a conversation before the real one.
+
+Only an example whose tools are all mounted is shown. The files, names and questions in them belong to no task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["FINAL", "example_messages"]
+
+FINAL = "final_answer"
+"""The step that ends a task; it stands among the tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    todo: str
+    tool: str
+    arguments: dict[str, Any]
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    task: str
+    workspace: str
+    steps: tuple[_Step, ...]
+
+
+_EXAMPLES = (
+    _Example(
+        "How many guests in guests.csv come from Oslo?",
+        "Files in the workspace: guests.csv\nCSV file guests.csv (table data): name, city, nights",
+        (
+            _Step(
+                "count the rows of guests.csv with city Oslo",
+                "tool_query_csv",
+                {"file_name": "guests.csv", "query": "SELECT COUNT(*) FROM data WHERE city = 'Oslo'"},
+                '{"columns": ["COUNT(*)"], "rows": [[7]], "total_rows": 1}',
+            ),
+            _Step("nothing", FINAL, {"answer": "7 guests come from Oslo."}),
+        ),
+    ),
+    _Example(
+        "What is the door code of the meeting room?",
+        "Files in the workspace: guests.csv, rooms.txt",
+        (
+            _Step(
+                "find the code of the meeting room in rooms.txt",
+                "tool_read_file",
+                {"path": "rooms.txt"},
+                "Kitchen: open\nMeeting room: 4417\n",
+            ),
+            _Step("nothing", FINAL, {"answer": "The door code of the meeting room is 4417."}),
+        ),
+    ),
+    _Example(
+        "Which team in staff.db has the highest total salary? Write its name to top.txt.",
+        "Files in the workspace: staff.db\n"
+        "SQLite database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
+        (
+            _Step(
+                "sum the salaries per team in staff.db; write the highest into top.txt",
+                "tool_execute_query",
+                {
+                    "database_name": "staff.db",
+                    "query": "SELECT t.title, SUM(p.salary) AS total FROM people p JOIN teams t ON t.id = p.team_id"
+                    " GROUP BY t.title ORDER BY total DESC LIMIT 1",
+                },
+                '{"columns": ["title", "total"], "rows": [["Night crew", 91200.0]], "total_rows": 1}',
+            ),
+            _Step(
+                "write Night crew into top.txt",
+                "tool_write_file",
+                {"path": "top.txt", "content": "Night crew\n"},
+                "Wrote top.txt (11 bytes).",
+            ),
+            _Step(
+                "nothing",
+                FINAL,
+                {"answer": "The Night crew has the highest total salary, 91200.0. I wrote its name to top.txt."},
+            ),
+        ),
+    ),
+)
+
+
+def example_messages(tools: Collection[str]) -> list[dict[str, Any]]:
+    """The examples whose tools are all there, as messages.
+
+    Args:
+        tools: Names of the mounted tools.
+    """
+    messages: list[dict[str, Any]] = []
+    for example in _EXAMPLES:
+        if {s.tool for s in example.steps} - {FINAL} <= set(tools):
+            messages += _conversation(example)
+    return messages
+
+
+def _conversation(example: _Example) -> list[dict[str, Any]]:
+    messages = [{"role": "user", "content": f"{example.task}\n\n{example.workspace}"}]
+    for step in example.steps:
+        written = {"todo": step.todo, "tool": step.tool, "arguments": step.arguments}
+        messages.append({"role": "assistant", "content": json.dumps(written, ensure_ascii=False)})
+        if step.result:
+            messages.append({"role": "user", "content": f'<tool_result name="{step.tool}">\n{step.result}\n</tool_result>'})
+    return messages

@@ -1,0 +1,62 @@
+"""Native tool calls: the backend takes tool specs and answers with calls; tags are not obeyed except control tags."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._bindings.request import ChatRequest
+from ..._stream.parser import ParserOptions, StreamParser
+from ..._tools.spec import ToolSpec
+from ...events import ToolCall
+from ..prompt import result_text
+from ..state import CallRecord
+from .base import Dialect, Reader, RoundView
+
+__all__ = ["NativeDialect"]
+
+
+class NativeDialect(Dialect):
+    """The OpenAI form of tools, calls and results. Source: CONTRACT J ("native tool calls where the backend has them")."""
+
+    name = "native"
+
+    def instructions(self, tools: Sequence[ToolSpec]) -> str:
+        """Nothing: the backend tells the model about tools in its own way."""
+        return ""
+
+    def request(self, view: RoundView) -> ChatRequest:
+        """The transcript, with the specs beside it."""
+        base = self._base_request(view)
+        if not view.tools:
+            return base
+        return dataclasses.replace(base, tools=tuple(spec.to_dict() for spec in view.tools if not spec.broken))
+
+    def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
+        """The stream parser; a model that writes tags all the same is understood too."""
+        caps = self.capabilities
+        names = frozenset(s.name for s in view.tools) if caps.bare_json_calls else None
+        return StreamParser(
+            ParserOptions(
+                implicit_think=caps.implicit_think, thinking_tags=caps.thinking_tags, bare_json_calls=names, mint_id=mint_id
+            )
+        )
+
+    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The reply with its calls."""
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if calls:
+            message["tool_calls"] = [
+                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
+                for c in calls
+            ]
+        return message
+
+    def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
+        """One tool message a call, in the calls' order."""
+        return [
+            {"role": "tool", "tool_call_id": r.call.id, "name": r.call.name, "content": result_text(r.result, limit)}
+            for r in records
+        ]

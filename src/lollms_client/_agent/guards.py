@@ -1,0 +1,69 @@
+"""One named remedy each for the ways in which models get stuck: a repeated call, a malformed call, an unknown tool, a stall.
+
+A model's fault is told to the model and the turn goes on; a fault of ours raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from ..events import Notice, ToolCall
+from .state import CallRecord, TurnState, call_key
+
+__all__ = ["STALL_NUDGE", "refuse", "remember"]
+
+STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next step, or answer if everything is done."
+
+READ_ONLY = frozenset({"read", "idempotent"})
+
+
+def refuse(call: ToolCall, state: TurnState, known: Collection[str]) -> tuple[CallRecord, Notice] | None:
+    """Says why a call must not run, in words for the model.
+
+    Args:
+        call: What the model asked for.
+        state: The turn so far.
+        known: Names of the tools that are mounted.
+
+    Returns:
+        The result that the model gets instead, and a notice for the person; None for a call that may run.
+    """
+    if call.problem:
+        return _failure(call, state, "malformed_call", call.problem)
+    if call.name not in known:
+        near = get_close_matches(call.name, known, n=3, cutoff=0.4)
+        there = ", ".join([*near, *sorted(set(known) - set(near))][:30])
+        return _failure(call, state, "unknown_tool", f"There is no tool named {call.name!r}. There are: {there or 'none'}.")
+    earlier = state.calls_since_change.get(call_key(call.name, call.arguments))
+    if earlier is not None:
+        state.barred = state.barred | {call.name}
+        text = (
+            f"You made exactly this call in step {earlier.round} and nothing has changed since; it was not run again. "
+            "Its result stands above: use it, take a different step, or answer."
+        )
+        return _failure(call, state, "repeated_call", text)
+    return None
+
+
+def _failure(call: ToolCall, state: TurnState, kind: str, text: str) -> tuple[CallRecord, Notice]:
+    result = {"output": None, "error": text, "success": False, "status_code": 404 if kind == "unknown_tool" else 400}
+    record = CallRecord(state.rounds + 1, call, result)
+    return record, Notice(f"{call.name or 'a call'}: {text}", "warning", kind)
+
+
+def remember(record: CallRecord, state: TurnState, effects: frozenset[str] | None) -> None:
+    """Keeps a call that ran, so that the same one is not run again while nothing has changed.
+
+    Args:
+        record: The call with its result.
+        state: The turn.
+        effects: The tool's declared effects; a tool that may change something (or does not say) lets earlier calls be made again.
+    """
+    changed = effects is None or not effects <= READ_ONLY
+    if changed:
+        key = call_key(record.call.name, record.call.arguments)
+        state.calls_since_change = {key: record}
+    else:
+        state.calls_since_change[call_key(record.call.name, record.call.arguments)] = record
+    state.barred = frozenset()

@@ -1,0 +1,98 @@
+"""What a turn is asked for, packed once: the keyword arguments of the façades become this one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .._bindings.request import Sampling
+from ..errors import UnknownNameError
+
+__all__ = ["Limits", "TurnOptions", "turn_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a turn stops by itself.
+
+    Attributes:
+        rounds: Requests to the model.
+        tokens: Tokens generated over all rounds, None for no limit.
+        seconds: Wall time, None for no limit; looked at between deltas and between calls.
+        stalls: Rounds in a row that bring neither a call nor an answer.
+        result_chars: Characters of one tool result that the model sees; the caller always gets the whole.
+    """
+
+    rounds: int = 20
+    tokens: int | None = None
+    seconds: float | None = None
+    stalls: int = 2
+    result_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """One turn.
+
+    Attributes:
+        prompt: What the person asks.
+        sampling: How tokens are chosen.
+        think: Whether to reason (None leaves it to the model).
+        reasoning_effort: A level or a score (CONTRACT E).
+        dialect: "native", "constrained" or "tags"; "" chooses by the model's declared capabilities.
+        limits: Where the turn stops by itself.
+        tool_timeout: Seconds a call may take, None for the tool binding's own.
+        tool_context: Handed to tools that declare `tool_context`.
+        tool_objects: Host objects for tools that declare them (`lollms_client_instance`, `discussion_instance`).
+        auto_execute: False stops before the first call and hands it back.
+        show_workspace: Whether the model is told what files are in the workspace.
+        session: Names the conversation for the backend's prefix cache.
+    """
+
+    prompt: str
+    sampling: Sampling = field(default_factory=Sampling)
+    think: bool | None = None
+    reasoning_effort: str | float | None = None
+    dialect: str = ""
+    limits: Limits = field(default_factory=Limits)
+    tool_timeout: float | None = None
+    tool_context: Mapping[str, Any] = field(default_factory=dict)
+    tool_objects: Mapping[str, Any] = field(default_factory=dict)
+    auto_execute: bool = True
+    show_workspace: bool = True
+    session: str = ""
+
+
+_LIMITS = {
+    "max_rounds": "rounds",
+    "max_tokens": "tokens",
+    "max_seconds": "seconds",
+    "max_stalls": "stalls",
+    "max_result_chars": "result_chars",
+}
+
+
+def turn_options(prompt: str, tool_objects: Mapping[str, Any], given: Mapping[str, Any]) -> TurnOptions:
+    """Packs the keyword arguments of a façade.
+
+    Args:
+        prompt: What the person asks.
+        tool_objects: Host objects for tools.
+        given: Keywords: limits with the prefix `max_`, sampling, and the fields of `TurnOptions`. None means "not said".
+
+    Raises:
+        ConfigurationError: A keyword that is not there; the near ones are named.
+    """
+    sampling = {f.name for f in fields(Sampling)}
+    own = {f.name for f in fields(TurnOptions)} - {"prompt", "sampling", "limits", "tool_objects"}
+    values = {k: v for k, v in given.items() if v is not None}
+    if unknown := values.keys() - sampling - own - _LIMITS.keys():
+        raise UnknownNameError("option of a turn", min(unknown), sampling | own | _LIMITS.keys())
+    return TurnOptions(
+        prompt=prompt,
+        sampling=Sampling(**{k: v for k, v in values.items() if k in sampling}),
+        limits=Limits(**{_LIMITS[k]: v for k, v in values.items() if k in _LIMITS}),
+        tool_objects=tool_objects,
+        **{k: v for k, v in values.items() if k in own},
+    )

@@ -1,0 +1,103 @@
+"""What the model reads: tools, results and the workspace as text. Sent text never changes afterwards, it only grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._tools.spec import ToolSpec
+
+__all__ = ["describe_tool", "result_text", "tool_result_block", "workspace_files", "workspace_text"]
+
+MAX_FILES = 200
+_CLOSING = re.compile(
+    r"<(/?)(tool_result|tool|tool_call|think|thinking|done|effort|agent|artifact|artefact|report)\b", re.IGNORECASE
+)
+
+
+def _type_text(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(json.dumps(v, ensure_ascii=False) for v in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(_type_text(s) for s in schema["anyOf"]))
+    kind = schema.get("type", "any")
+    if kind == "array" and schema.get("items"):
+        return f"array of {_type_text(schema['items'])}"
+    return " | ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def describe_tool(spec: ToolSpec) -> str:
+    """A tool as a model reads it: its signature, its description, a line for each argument that has a text of its own."""
+    schema = spec.input_schema
+    required = set(schema.get("required", ()))
+    arguments, lines = [], []
+    for name, prop in schema.get("properties", {}).items():
+        default = "" if name in required else f" = {json.dumps(prop.get('default'), ensure_ascii=False)}"
+        arguments.append(f"{name}: {_type_text(prop)}{default}")
+        if text := prop.get("description"):
+            lines.append(f"    {name}: {' '.join(str(text).split())}")
+    head = f"- {spec.name}({', '.join(arguments)})\n    {' '.join(spec.description.split())}"
+    return "\n".join([head, *lines])
+
+
+def _escape(text: str) -> str:
+    """Makes data unable to look like one of our tags (it is data, whatever it says)."""
+    return _CLOSING.sub(r"<\\\1\2", text)
+
+
+def _cut(text: str, limit: int | None) -> str:
+    if limit is None or len(text) <= limit:
+        return text
+    head, tail = limit * 3 // 4, limit // 4
+    return f"{text[:head]}\n[... {len(text) - head - tail} characters are left out here ...]\n{text[-tail:]}"
+
+
+def result_text(result: Mapping[str, Any], limit: int | None = None) -> str:
+    """A tool result as a model reads it.
+
+    Args:
+        result: The form of the tool guide's §7.7.
+        limit: Characters that may be shown; what is left out is said.
+
+    Returns:
+        The output as text, or what went wrong, then the engine's notes on the call, then the tool's own guidance.
+    """
+    if result.get("success"):
+        output = result.get("output")
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
+        text = text if text else "(empty)"
+    else:
+        text = f"ERROR: {result.get('error') or 'the tool failed and gave no reason'}"
+    notes = [f"Note: {n}" for n in result.get("warnings") or ()]
+    guidance = result.get("prompt_injection")
+    return "\n".join([_cut(text, limit), *notes, *([str(guidance).strip()] if guidance else [])])
+
+
+def tool_result_block(name: str, result: Mapping[str, Any], limit: int | None = None) -> str:
+    """The documented block in which a result returns to the model (CONTRACT J). Data inside cannot close or open a tag."""
+    return f'<tool_result name="{name}">\n{_escape(result_text(result, limit))}\n</tool_result>'
+
+
+def workspace_files(root: Path | None, most: int = MAX_FILES) -> list[str]:
+    """Relative names of the workspace's files, sorted, hidden ones and folders of caches left out, at most `most`."""
+    if root is None:
+        return []
+    found: list[str] = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(d for d in folders if not d.startswith((".", "__pycache__", "node_modules")))
+        base = os.path.relpath(folder, root)
+        found.extend(f if base == "." else f"{base}/{f}".replace(os.sep, "/") for f in sorted(files) if not f.startswith("."))
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def workspace_text(files: Sequence[str], prompts: Iterable[str] = ()) -> str:
+    """The state of the workspace as it stands when a turn begins; it goes last, behind everything that stays."""
+    listed = ", ".join(files[:60]) + (f" and {len(files) - 60} more" if len(files) > 60 else "")
+    parts = [f"Files in the workspace: {listed or 'none'}", *(p.strip() for p in prompts if p.strip())]
+    return "\n".join(parts)

@@ -1,0 +1,108 @@
+"""`lollms run PROMPT`: one agent turn over a folder of files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import events as ev
+from .render import TurnRenderer
+
+if TYPE_CHECKING:
+    from ..lollms_core import LollmsClient
+
+__all__ = ["register"]
+
+EXIT_CODES = {"completed": 0, "failed": 1, "limit": 3, "waiting_approval": 4, "cancelled": 130}
+
+
+def register(commands: Any) -> None:
+    """Adds the command to the command line."""
+    run = commands.add_parser("run", help="run one agent turn over a folder of files", description=__doc__)
+    run.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
+    run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
+    run.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    backend = run.add_mutually_exclusive_group()
+    backend.add_argument("--model", metavar="ID", help="an embedded model, by catalogue id or path to a GGUF file")
+    backend.add_argument("--binding", metavar="NAME", help="another language model binding")
+    run.add_argument("--yes", action="store_true", help="allow risky steps without asking")
+    run.add_argument("--json", action="store_true", help="print one event a line, as JSON")
+    run.add_argument("--max-rounds", metavar="N", type=int, default=20, help="requests to the model at most (default: 20)")
+    run.add_argument("--temperature", metavar="T", type=float, default=0.0, help="sampling temperature (default: 0)")
+    run.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
+    run.set_defaults(handler=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    show: Callable[[ev.Event], None] = _print_json if options.json else TurnRenderer().show
+    status = "failed"
+    with build_client(options) as client, _interrupts(client):
+        turn = client.run_turn(
+            prompt,
+            workspace_path=options.workspace,
+            max_rounds=options.max_rounds,
+            temperature=options.temperature,
+            seed=options.seed,
+        )
+        for event in turn:
+            show(event)
+            if isinstance(event, ev.TurnEnded):
+                status = event.status
+    return EXIT_CODES.get(status, 1)
+
+
+def build_client(options: argparse.Namespace) -> LollmsClient:
+    """The client that the options ask for; the embedded model is fetched where it is not there yet."""
+    from ..lollms_core import LollmsClient
+    from .models import ensure_model
+
+    config: dict[str, Any] = {}
+    if options.binding is None:
+        config["model_name"] = ensure_model(options.model)
+    return LollmsClient(
+        llm_binding_name=options.binding or "embedded",
+        llm_binding_config=config,
+        tools_binding_name="lcp",
+        tools_binding_config=tools_config(options.tools, options.yes),
+    )
+
+
+def tools_config(folders: list[str], yes: bool) -> dict[str, Any]:
+    """What the tools binding is built with: the default libraries, the person's own folders, and who approves."""
+    from ..tools_bindings.lcp import DEFAULT_TOOLS
+    from ..tools_bindings.lcp.confirmation import cli_confirm_handler, cli_user_interaction_handler
+
+    own = [str(Path(folder).resolve()) for folder in folders]
+    return {
+        "tools_folders": [*own, str(DEFAULT_TOOLS)],
+        "confirm_handler": cli_confirm_handler,
+        "user_interaction_handler": cli_user_interaction_handler,
+        **({"autonomy_level": "full_access"} if yes else {}),
+    }
+
+
+def _print_json(event: ev.Event) -> None:
+    sys.stdout.write(json.dumps(event.to_dict(), ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _interrupts(client: LollmsClient) -> Iterator[None]:
+    """The first Ctrl-C ends the turn and keeps what it did; a second one ends the program."""
+
+    def cancel(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        client.cancel()
+
+    before = signal.signal(signal.SIGINT, cancel)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
