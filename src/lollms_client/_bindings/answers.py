@@ -1,0 +1,136 @@
+"""Between a stream of deltas and the documented calls: what turns one into the other, both ways."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from .._http.cancel import CancelToken
+from .._stream.deltas import Delta, FinishDelta, ReasoningDelta
+from ..errors import CancelledError
+from ..lollms_types import MSG_TYPE
+
+__all__ = ["StreamingCallback", "as_prompt", "call_with_known", "collect", "pieces_of_call"]
+
+StreamingCallback = Callable[..., Any]
+"""`cb(chunk, msg_type, params, metadata) -> bool`, of two to four positional parameters (CONTRACT C)."""
+
+
+def collect(deltas: Iterator[Delta], callback: StreamingCallback | None, pieces: bool) -> str:
+    """The text of an answer.
+
+    Args:
+        deltas: The answer.
+        callback: Told of it; False stops, and what came so far is kept.
+        pieces: Whether the callback gets the pieces as they come, or the whole at the end.
+    """
+    say = adapted(callback) if callback is not None else None
+    text: list[str] = []
+    with contextlib.ExitStack() as stack:
+        close = getattr(deltas, "close", None)
+        if close is not None:
+            stack.callback(close)
+        stack.enter_context(contextlib.suppress(CancelledError))
+        for delta in deltas:
+            if isinstance(delta, str):
+                text.append(delta)
+            if say is not None and pieces and not _told(say, delta):
+                break
+    whole = "".join(text)
+    if say is not None and not pieces:
+        say(whole, MSG_TYPE.MSG_TYPE_CONTENT)
+    return whole
+
+
+def _told(say: Callable[[str, MSG_TYPE], Any], delta: Delta) -> bool:
+    if isinstance(delta, str):
+        return say(delta, MSG_TYPE.MSG_TYPE_CHUNK) is not False
+    if isinstance(delta, ReasoningDelta):
+        return say(delta.text, MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK) is not False
+    return True
+
+
+def adapted(callback: StreamingCallback) -> Callable[[str, MSG_TYPE], Any]:
+    """The callback for two arguments, whether it needs two, three or four."""
+    try:
+        parameters = list(inspect.signature(callback).parameters.values())
+    except (TypeError, ValueError):
+        return callback
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return lambda chunk, kind: callback(chunk, kind, None, None)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in positional if p.default is p.empty]
+    extra = (None,) * max(0, len(needed) - 2)
+    return lambda chunk, kind: callback(chunk, kind, *extra)
+
+
+def call_with_known(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> str:
+    """Call a third party's method with those of the options that it declares."""
+    parameters = inspect.signature(function).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        options = {name: value for name, value in options.items() if name in parameters}
+    return str(function(*args, **options))
+
+
+def as_prompt(messages: list[dict[str, Any]]) -> tuple[str, str]:
+    """A conversation as (system prompt, prompt), for a binding that takes no messages."""
+    system = "\n\n".join(_text(m) for m in messages if m.get("role") == "system")
+    rest = [m for m in messages if m.get("role") != "system"]
+    if len(rest) == 1:
+        return system, _text(rest[0])
+    lines = [f"{str(m.get('role', 'user')).capitalize()}: {_text(m)}" for m in rest]
+    return system, "\n\n".join([*lines, "Assistant:"])
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict) and part.get("type") == "text")
+    return "" if content is None else str(content)
+
+
+def pieces_of_call(call: Callable[[StreamingCallback], str], token: CancelToken) -> Generator[Delta, None, None]:
+    """The pieces that a documented call hands to its callback, as a generator.
+
+    The call runs in a thread of its own. When the consumer leaves or the token fires, its callback answers False.
+
+    Raises:
+        CancelledError: The token fired.
+    """
+    pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
+    left, heard = threading.Event(), threading.Event()
+
+    def callback(chunk: str, msg_type: Any = MSG_TYPE.MSG_TYPE_CHUNK, params: Any = None, metadata: Any = None) -> bool:
+        if msg_type == MSG_TYPE.MSG_TYPE_CHUNK and not left.is_set():
+            heard.set()
+            pieces.put(str(chunk))
+        return not left.is_set()
+
+    def run() -> None:
+        try:
+            whole = call(callback)
+            if not heard.is_set():
+                pieces.put(whole)
+            pieces.put(None)
+        except BaseException as error:  # noqa: BLE001 - raised again in the consumer's thread
+            pieces.put(error)
+
+    def cancelled() -> None:
+        left.set()
+        pieces.put(CancelledError("The request was cancelled."))
+
+    forget = token.on_cancel(cancelled)
+    threading.Thread(target=run, name="answer of a documented call", daemon=True).start()
+    try:
+        while (piece := pieces.get()) is not None:
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+        yield FinishDelta()
+    finally:
+        left.set()
+        forget()

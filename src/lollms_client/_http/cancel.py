@@ -1,0 +1,74 @@
+"""The token by which one thread tells another to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..errors import CancelledError
+
+__all__ = ["CancelToken"]
+
+
+class CancelToken:
+    """Cancelled at most once, for good; safe to use from any thread.
+
+    A callback registered with `on_cancel` runs in the thread that cancels, once, or at once where the token is cancelled already.
+    """
+
+    __slots__ = ("_callbacks", "_event", "_lock")
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: dict[object, Callable[[], object]] = {}
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._event.is_set()
+
+    def is_set(self) -> bool:
+        """Whether `cancel` was called, under the name that `threading.Event` has for it."""
+        return self._event.is_set()
+
+    def cancel(self) -> None:
+        """Cancel: wake whoever waits, then run the callbacks."""
+        with self._lock:
+            self._event.set()
+            callbacks, self._callbacks = list(self._callbacks.values()), {}
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Have `callback` run when the token is cancelled.
+
+        Returns:
+            A function that takes the callback back; calling it again does nothing.
+        """
+        key = object()
+        with self._lock:
+            waits = not self._event.is_set()
+            if waits:
+                self._callbacks[key] = callback
+        if not waits:
+            callback()
+
+        def forget() -> None:
+            with self._lock:
+                self._callbacks.pop(key, None)
+
+        return forget
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the token is cancelled, at most `timeout` seconds; returns whether it is."""
+        return self._event.wait(timeout)
+
+    def raise_if_cancelled(self) -> None:
+        """Raise CancelledError where the token is cancelled.
+
+        Raises:
+            CancelledError: The token is cancelled.
+        """
+        if self._event.is_set():
+            raise CancelledError("The request was cancelled.")

@@ -1,0 +1,197 @@
+"""A child process under supervision."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ..errors import BackendTimeoutError, BackendUnavailableError
+
+__all__ = ["Child", "exit_reason"]
+
+_TAIL_LINES = 40
+_LINE_LIMIT = 400
+_KILL_WAIT = 5.0
+
+
+def exit_reason(code: int | None) -> str:
+    """How a process ended, in words: "was killed by SIGKILL", "exited with status 3"."""
+    if code is None:
+        return "is still running"
+    if code >= 0:
+        return f"exited with status {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+class Child:
+    """A process in a session of its own, with pipes on its three standard streams.
+
+    One thread per child starts it and reaps it. That the same thread does both is essential: the kernel ties a child's life to
+    the *thread* that started it, so that thread must live as long as the child.
+
+    Args:
+        argv: The command.
+        name: What to call it in messages, for example "the engine of qwen2.5".
+        env: Its whole environment, None for a copy of ours.
+        cwd: Its working directory, None for ours.
+        on_exit: Called once, in the supervising thread, with the exit status, when the process has ended.
+
+    Raises:
+        BackendUnavailableError: The command cannot be started.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        name: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        on_exit: Callable[[int], object] | None = None,
+    ) -> None:
+        self.name = name
+        self._argv, self._env, self._cwd, self._on_exit = list(argv), env, cwd, on_exit
+        self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
+        self._started, self._ended = threading.Event(), threading.Event()
+        self._failure: OSError | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._write_lock = threading.Lock()
+        threading.Thread(target=self._supervise, name=f"supervisor of {name}", daemon=True).start()
+        self._started.wait()
+        if self._failure is not None:
+            raise BackendUnavailableError(f"{name} cannot be started: {self._failure}") from self._failure
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also the id of its group and session."""
+        return self._running().pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status once the process was reaped (negative: the signal that killed it), else None."""
+        return self._running().returncode if self._ended.is_set() else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return not self._ended.is_set()
+
+    def stderr_tail(self) -> list[str]:
+        """The last lines that the process wrote to standard error, oldest first."""
+        return list(self._tail)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds; returns whether it came."""
+        return self._ended.wait(timeout)
+
+    def send_line(self, line: str) -> None:
+        """Write one line to the child's standard input.
+
+        Raises:
+            BackendUnavailableError: The child is gone.
+        """
+        stdin = self._running().stdin
+        try:
+            with self._write_lock:
+                assert stdin is not None
+                stdin.write(line.encode() + b"\n")
+                stdin.flush()
+        except (OSError, ValueError) as error:
+            raise self.gone() from error
+
+    def read_line(self, timeout: float) -> str:
+        """The next line of the child's standard output; to be called from one thread at a time.
+
+        Raises:
+            BackendTimeoutError: None came within `timeout` seconds.
+            BackendUnavailableError: The child ended first.
+        """
+        import selectors
+
+        stdout = self._running().stdout
+        assert stdout is not None
+        deadline, line = time.monotonic() + timeout, bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise BackendTimeoutError(f"{self.name} said nothing for {timeout:g} seconds.{self._said()}")
+                piece = os.read(stdout.fileno(), 1)
+                if not piece:
+                    self._ended.wait(_KILL_WAIT)
+                    raise self.gone()
+                line += piece
+        return line.decode("utf-8", "replace").rstrip("\n")
+
+    def gone(self) -> BackendUnavailableError:
+        """An error that says how the process ended and what it said last."""
+        return BackendUnavailableError(f"{self.name} {exit_reason(self.returncode)}.{self._said()}")
+
+    def stop(self, grace: float = 3.0) -> None:
+        """End the whole tree: close its input, then SIGTERM, then SIGKILL, `grace` seconds apart; returns once it is reaped."""
+        process = self._running()
+        with contextlib.suppress(OSError, ValueError), self._write_lock:
+            assert process.stdin is not None
+            process.stdin.close()
+        if grace > 0 and self._ended.wait(grace / 2):
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL) if grace > 0 else (signal.SIGKILL,):
+            self._signal_tree(number)
+            if self._ended.wait(grace if number == signal.SIGTERM else _KILL_WAIT):
+                break
+
+    def kill(self) -> None:
+        """Kill the whole tree at once."""
+        self.stop(grace=0)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _said(self) -> str:
+        tail = [line for line in self._tail if line][-8:]
+        return " It said last:\n  " + "\n  ".join(tail) if tail else ""
+
+    def _signal_tree(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._running().pid, number)
+
+    def _supervise(self) -> None:
+        try:
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(
+                self._argv, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env, cwd=self._cwd, start_new_session=True
+            )
+        except OSError as error:
+            self._failure = error
+            return
+        finally:
+            self._started.set()
+        process = self._process
+        pump = threading.Thread(target=self._pump, args=(process,), name=f"stderr of {self.name}", daemon=True)
+        pump.start()
+        # Waited for without reaping first: until the group is signalled, nobody else can get its id.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self._signal_tree(signal.SIGKILL)
+        code = process.wait()
+        pump.join(1.0)
+        self._ended.set()
+        if self._on_exit is not None:
+            self._on_exit(code)
+
+    def _pump(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            for raw in iter(lambda: process.stderr.readline(8192), b""):  # type: ignore[union-attr]
+                self._tail.append(raw.decode("utf-8", "replace").rstrip()[:_LINE_LIMIT])

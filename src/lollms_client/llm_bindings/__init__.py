@@ -1,0 +1,1 @@
+"""Language model backends, one folder each, loaded by name."""
