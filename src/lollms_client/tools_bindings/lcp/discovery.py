@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache as only_once
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Discovery", "candidates", "discover", "library_files", "read_library"]
 
 _LARGEST_FILE = 8 << 20
+_OPEN_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -249,23 +251,34 @@ def _read_anew(file: _File, shelf: Shelf | None) -> LibrarySpec:
 
 def _content(path: str) -> tuple[bytes, os.stat_result]:
     """A file's bytes, with the status of exactly what was read."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
-    with open(handle, "rb") as file:  # noqa: PTH123 - a descriptor
+    handle = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
+    try:
         status = os.fstat(handle)
         if status.st_size > _LARGEST_FILE:
             raise OSError(f"it is larger than {_LARGEST_FILE >> 20} MiB, which no tool file is")
-        return file.read(), status
+        parts = []
+        while part := os.read(handle, status.st_size + 1):
+            parts.append(part)
+        return b"".join(parts), status
+    finally:
+        os.close(handle)
 
 
 def _parse(path: str, folder: str, data: bytes) -> LibrarySpec:
-    from .schema import parse_source
-
     try:
         text = _decoded(data)
     except (UnicodeDecodeError, LookupError) as error:
         note = Diagnostic("unreadable", f"{path} cannot be read as text: {error}.", path)
         return LibrarySpec(_stem(path), path, folder, name=_stem(path), diagnostics=(note,))
-    return parse_source(text, path, stem=_stem(path), folder=folder)
+    return _schema_reader()(text, path, stem=_stem(path), folder=folder)
+
+
+@only_once
+def _schema_reader() -> Callable[..., LibrarySpec]:
+    """`parse_source`, imported when the first file has to be parsed: with a warm cache none has."""
+    from .schema import parse_source
+
+    return parse_source
 
 
 def _decoded(data: bytes) -> str:

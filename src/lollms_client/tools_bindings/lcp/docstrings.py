@@ -52,52 +52,65 @@ def describe(docstring: str | None, names: Collection[str]) -> tuple[str, dict[s
     if not docstring or docstring.isspace():
         return NO_DESCRIPTION, {}
     lines = _lines(docstring)
-    return _paragraph(lines) or NO_DESCRIPTION, _texts(lines, names) if names and len(lines) > 1 else {}
+    sections = _sections(lines)
+    texts = _texts(lines, sections, names) if names and len(lines) > 1 else {}
+    return _paragraph(lines, sections) or NO_DESCRIPTION, texts
 
 
 def first_paragraph(docstring: str | None) -> str:
     """The text before the first blank line or section, "" where there is none."""
-    return _paragraph(_lines(docstring)) if docstring else ""
+    if not docstring:
+        return ""
+    lines = _lines(docstring)
+    return _paragraph(lines, _sections(lines))
 
 
 def parameter_texts(docstring: str | None, names: Collection[str]) -> dict[str, str]:
     """The text of each of `names` that the docstring describes."""
-    return _texts(_lines(docstring), names) if docstring and names else {}
+    return describe(docstring, names)[1]
 
 
 def _lines(docstring: str) -> list[_Line]:
-    """Each line's indent, counted from the margin that the lines after the first share, and its text."""
-    first, *rest = docstring.expandtabs().split("\n")
-    lines = [(len(line) - len(bare), bare.rstrip()) for line in rest for bare in (line.lstrip(),)]
-    margin = min([indent for indent, text in lines if text], default=0)
-    return [(0, first.strip()), *((indent - margin, text) for indent, text in lines)]
+    """Each line's indent and text; the first line is given the margin that the others share."""
+    if "\t" in docstring:
+        docstring = docstring.expandtabs()
+    lines = [(len(line) - len(text), text.rstrip()) for line in docstring.split("\n") for text in (line.lstrip(),)]
+    lines[0] = (min([indent for indent, text in lines[1:] if text], default=0), lines[0][1])
+    return lines
 
 
-def _paragraph(lines: list[_Line]) -> str:
+def _sections(lines: list[_Line]) -> dict[int, str]:
+    """The lines that open a section, and of what kind each is: "items", "numpy", "other" or "numpy other"."""
+    found = {}
+    for index, (_, text) in enumerate(lines):
+        if not text:
+            continue
+        title = index
+        if text[-1] == ":":
+            numpy = ""
+        elif index and text[:3] in ("---", "===") and not text.strip("-="):
+            numpy, title = "numpy", index - 1
+        else:
+            continue
+        word = lines[title][1].rstrip(": ").lower()
+        if word in _PARAMETER_SECTIONS:
+            found[title] = numpy or "items"
+        elif word in _OTHER_SECTIONS:
+            found[title] = f"{numpy} other".lstrip()
+    return found
+
+
+def _paragraph(lines: list[_Line], sections: dict[int, str]) -> str:
     kept: list[str] = []
     for index, (indent, text) in enumerate(lines):
         if not text:
             if kept:
                 break
             continue
-        if _section(lines, index) or (text[0] in ":@" and _SPHINX_FIELD.match(text)):
+        if index in sections or (text[0] in ":@" and _SPHINX_FIELD.match(text)):
             break
-        kept.append(" " * indent + text)
+        kept.append(" " * (indent - lines[0][0]) + text)
     return "\n".join(kept).strip()
-
-
-def _section(lines: list[_Line], index: int) -> str:
-    """What kind of section starts at a line: "items", "numpy", "other", "numpy other", or "" for none."""
-    title = lines[index][1]
-    following = lines[index + 1][1] if index + 1 < len(lines) else ""
-    underlined = following[:3] in ("---", "===") and not following.strip("-=")
-    if not (underlined or title[-1] == ":"):
-        return ""
-    word = title.rstrip(":").rstrip().lower()
-    kind = "items" if word in _PARAMETER_SECTIONS else "other" if word in _OTHER_SECTIONS else ""
-    if not kind or not underlined:
-        return kind
-    return "numpy" if kind == "items" else "numpy other"
 
 
 class _Reader:
@@ -126,7 +139,7 @@ class _Reader:
             self.open("", "", indent, self.stated)
         elif self.section == "numpy":
             self.numpy(text, indent)
-        elif self.section != "numpy other" and not (self.section == "other" and indent > self.section_indent):
+        elif self.section != "numpy other":
             self.pattern(text, indent)
 
     def numpy(self, text: str, indent: int) -> None:
@@ -149,7 +162,7 @@ class _Reader:
                 self.section = ""
 
 
-def _texts(lines: list[_Line], names: Collection[str]) -> dict[str, str]:
+def _texts(lines: list[_Line], sections: dict[int, str], names: Collection[str]) -> dict[str, str]:
     reader = _Reader(names)
     underline = False
     for index, (indent, text) in enumerate(lines):
@@ -158,10 +171,10 @@ def _texts(lines: list[_Line], names: Collection[str]) -> dict[str, str]:
                 reader.item = None
         elif underline:
             underline = False
-        elif section := _section(lines, index):
-            reader.section, reader.section_indent, reader.item = section, indent, None
-            underline = section.startswith("numpy")
-        else:
+        elif index in sections:
+            reader.section, reader.section_indent, reader.item = sections[index], indent, None
+            underline = reader.section.startswith("numpy")
+        elif reader.section != "other" or indent <= reader.section_indent or text[0] in ":@":
             reader.line(text, indent)
     found = {**reader.loose, **reader.stated}
     return {name: " ".join(parts) for name, parts in found.items() if parts}

@@ -95,6 +95,11 @@ def _provides_prompt(name: str, names: Collection[str], stem: str) -> bool:
     return base != name and (base in names or base == f"tool_{stem}")
 
 
+def _defines_more(text: str, tools: int) -> bool:
+    """Whether a text may define more tools than the top of the module explains."""
+    return text.count("tool_") > tools and len(_TOOL_DEF.findall(text)) > tools
+
+
 class _Reader:
     """Makes the library's value of a scanned module.
 
@@ -113,7 +118,7 @@ class _Reader:
         """The library, with every tool that can be called."""
         module, facts = self.module, self.module.facts
         functions = [(node, "") for node in module.functions.values()]
-        if self.text is not None and len(_TOOL_DEF.findall(self.text)) > module.defined:
+        if self.text is not None and _defines_more(self.text, module.defined):
             functions = sorted([*functions, *self._nested()], key=lambda item: item[0].lineno)
         names = {node.name for node, _ in functions}
         tools = [
