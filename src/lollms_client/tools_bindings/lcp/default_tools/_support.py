@@ -205,7 +205,10 @@ def as_text(value: object, name: str) -> str:
 
 def shown(name: str) -> str:
     """A file's name as it can be printed in one line: bytes that are no text and control characters as escapes."""
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        text = name.encode("utf-8", "backslashreplace").decode()
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

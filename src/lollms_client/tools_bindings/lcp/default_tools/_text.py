@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import IO, NamedTuple
 
 from lollms_client._paths import Workspace
@@ -114,10 +114,11 @@ def encode(content: str, encoding: str, mark: bytes, path: str) -> bytes:
         raise ToolError(f"'{shown(path)}' is stored as {encoding}, which has no character {character!r}.") from error
 
 
-def numbered_lines(file: IO[bytes], path: str, size: int) -> Iterator[tuple[int, str]]:
+def numbered_lines(file: IO[bytes], path: str, size: int) -> Generator[tuple[int, str], None, None]:
     """The lines of an open file with their numbers, line ends removed, whatever the file's size.
 
-    What is not valid in the file's encoding is shown as U+FFFD, and a line ends after 100,000 characters with "…".
+    What is not valid in the file's encoding is shown as U+FFFD, and a line ends after 100,000 characters with "…". Close the
+    iterator before the file.
 
     Raises:
         ToolError: It is no text.
@@ -127,8 +128,11 @@ def numbered_lines(file: IO[bytes], path: str, size: int) -> Iterator[tuple[int,
     file.seek(len(mark))
     text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline=None)
     number, whole = 0, True
-    while piece := text.readline(_LINE):
-        if whole:
-            number += 1
-            yield number, piece[:-1] if piece.endswith("\n") else piece + ("…" if len(piece) == _LINE else "")
-        whole = piece.endswith("\n")
+    try:
+        while piece := text.readline(_LINE):
+            if whole:
+                number += 1
+                yield number, piece[:-1] if piece.endswith("\n") else piece + ("…" if len(piece) == _LINE else "")
+            whole = piece.endswith("\n")
+    finally:
+        text.detach()  # the file is its opener's, who closes it

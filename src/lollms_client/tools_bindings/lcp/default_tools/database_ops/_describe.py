@@ -41,7 +41,9 @@ def describe(connection: sqlite3.Connection, seconds: float = 5.0) -> list[str]:
     until = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > until, 5_000)
     try:
-        return [one_line(_table(connection, name)) for name in list(table_columns(connection))[:_TABLES]]
+        return [
+            one_line(_table(connection, name)) for name, columns in list(table_columns(connection).items())[:_TABLES] if columns
+        ]
     finally:
         connection.set_progress_handler(None, 0)
 

@@ -2,7 +2,8 @@
 
 Three things hold at once: the file is opened read-only, the connection refuses to write, and an authorizer refuses every
 action but reading when a statement is compiled. SQLite opens files by path, so after it has opened one we look whether the file
-that it holds is the one that the workspace showed us.
+that it holds is the one that the workspace showed us. (A journal is opened by path too: where the host allows writing, keep folders
+in place while statements run.)
 
 Source: tool guide §3, §10; sqlite.org: uri.html, wal.html, c3ref/c_alter_table.html, howtocorrupt.html.
 """
@@ -167,7 +168,7 @@ def open_database(workspace: Workspace, path: str, guard: Guard) -> Iterator[sql
     """
     with contextlib.ExitStack() as stack:
         connection = _connect(workspace, path, "mode=rw") if guard.writable else _connect_reading(workspace, path, stack)
-        stack.callback(connection.close)
+        stack.callback(_close, connection)
         _restrict(connection, guard)
         yield connection
 
@@ -250,11 +251,13 @@ def run(connection: sqlite3.Connection, guard: Guard, query: str, keep: int = 50
 def table_columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
     """The tables and views of a database with the names of their columns."""
     listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY rowid"
-    try:
-        names = connection.execute(listing).fetchall()
-        return {name: [c[1] for c in connection.execute(f"PRAGMA table_info({quoted(name)})")] for (name,) in names}
-    except sqlite3.Error:
-        return {}
+    found: dict[str, list[str]] = {}
+    with contextlib.suppress(sqlite3.Error):
+        for (name,) in connection.execute(listing).fetchall():
+            found[name] = []
+            with contextlib.suppress(sqlite3.Error):  # a view of what is no longer there
+                found[name] = [column[1] for column in connection.execute(f"PRAGMA table_info({quoted(name)})")]
+    return found
 
 
 # -- opening -------------------------------------------------------------------------------------------------------------------
@@ -320,27 +323,33 @@ def _connect(workspace: Workspace, path: str, options: str) -> sqlite3.Connectio
     return connection
 
 
-def _descriptors() -> set[int]:
-    """The open descriptors of this process; empty where the system does not list them."""
-    try:
-        return {int(entry.name) for entry in os.scandir("/proc/self/fd")}
-    except OSError:
-        return set()
+def _close(connection: sqlite3.Connection) -> None:
+    """Close in turn with the openings, which watch what descriptors come and go."""
+    with _opening:
+        connection.close()
 
 
-def _holds(before: set[int], wanted: tuple[int, int], real: Path) -> bool:
-    """Whether a descriptor that is open now and was not before belongs to the file that was wanted.
+def _descriptors() -> dict[int, tuple[int, int]]:
+    """The open descriptors of this process and the files that they belong to; empty where the system does not list them."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for entry in os.scandir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                about = os.fstat(int(entry.name))
+                found[int(entry.name)] = (about.st_dev, about.st_ino)
+    return found
 
-    SQLite may use again a descriptor that it kept for a lock; then, and where descriptors are not listed, the path has to lead to
-    that file still.
+
+def _holds(before: dict[int, tuple[int, int]], wanted: tuple[int, int], real: Path) -> bool:
+    """Whether a descriptor that was opened since `before` belongs to the file that was wanted.
+
+    SQLite may take up again a descriptor of that file which it kept for a lock. Then, and where descriptors are not listed, the
+    path has to lead to that file still.
     """
-    for descriptor in _descriptors() - before:
-        try:
-            about = os.fstat(descriptor)
-        except OSError:
-            continue
-        if (about.st_dev, about.st_ino) == wanted:
-            return True
+    if any(file == wanted and before.get(number) != wanted for number, file in _descriptors().items()):
+        return True
+    if before and wanted not in before.values():
+        return False
     about = real.lstat()
     return (about.st_dev, about.st_ino) == wanted
 
@@ -355,7 +364,8 @@ def _connect_copy(workspace: Workspace, path: str, side: str, stack: contextlib.
     for ending in ("", side):
         with workspace.open(path + ending, "rb") as source, (folder / f"copy{ending}").open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
-    return _connect(Workspace(folder), "copy", "mode=rw")
+    with Workspace(folder) as copy:
+        return _connect(copy, "copy", "mode=rw")
 
 
 def _restrict(connection: sqlite3.Connection, guard: Guard) -> None:

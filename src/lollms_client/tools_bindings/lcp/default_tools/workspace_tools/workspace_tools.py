@@ -10,11 +10,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from lollms_client._paths import Entry, Workspace
-from lollms_client.errors import LollmsError, PathError, ToolError
+from lollms_client.errors import LollmsError, OutsideWorkspaceError, PathError, ToolError
 from lollms_client.tools_bindings.lcp.default_tools._support import (
     IGNORED_FOLDERS,
     ConfirmHandler,
@@ -114,8 +115,9 @@ def tool_tree(path: str = ".", max_depth: int = 3) -> str:
         max_depth (int): How many levels to show.
     """
     with _HOST.workspace() as workspace:
+        path = _existing(workspace, path)
         lines = [f"{shown(path).rstrip('/')}/"]
-        for entry in workspace.walk(_existing(workspace, path), skip=_IGNORED_DIRS, depth=as_int(max_depth, 3, 1, 50)):
+        for entry in workspace.walk(path, skip=_IGNORED_DIRS, depth=as_int(max_depth, 3, 1, 50)):
             if len(lines) > _LISTED:
                 lines.append("[more is not shown; begin with a folder further down]")
                 break
@@ -166,12 +168,12 @@ def tool_search_text(
         context_lines (int): How many lines to show before and after each line found.
         max_results (int): How many lines to return at most.
     """
-    most, around = as_int(max_results, 50, 1, 1_000), as_int(context_lines, 0, 0, 20)
+    query, most, around = as_text(query, "query"), as_int(max_results, 50, 1, 1_000), as_int(context_lines, 0, 0, 20)
     with _HOST.workspace() as workspace:
         found = search_files(
             workspace,
             _existing(workspace, path),
-            as_text(query, "query"),
+            query,
             regex=as_bool(regex),
         )
     total = sum(len(file.hits) for file in found)
@@ -203,8 +205,7 @@ def tool_read_file(path: str, start_line: int = 1, end_line: int = 0, line_numbe
     with _HOST.workspace() as workspace:
         path = _existing(workspace, path, folder_ok=False)
         size = workspace.stat(path).st_size
-        with workspace.open(path, "rb") as file:
-            lines = numbered_lines(file, path, size)
+        with workspace.open(path, "rb") as file, closing(numbered_lines(file, path, size)) as lines:
             return _page(path, lines, start, end or sys.maxsize, numbers=numbers, counted=size <= _COUNTED_BYTES)
 
 
@@ -383,7 +384,10 @@ def _below_root(workspace: Workspace, pattern: str) -> str:
     head = head.rpartition("/")[0]
     if not (pattern.startswith("/") or ".." in pattern.split("/")):
         return pattern
-    below = workspace.resolve(head or "/").relative_to(Path(workspace.root).resolve()).as_posix()
+    try:
+        below = workspace.resolve(head or "/").relative_to(Path(workspace.root).resolve()).as_posix()
+    except OutsideWorkspaceError:
+        raise OutsideWorkspaceError(f"Access outside the workspace is forbidden: {pattern}") from None
     rest = pattern[len(head) :].lstrip("/")
     if ".." in rest.split("/"):
         raise PathError("A pattern cannot go up with '..' after a wildcard.")
