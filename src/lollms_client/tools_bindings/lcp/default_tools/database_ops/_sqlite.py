@@ -2,8 +2,8 @@
 
 Three things hold at once: the file is opened read-only, the connection refuses to write, and an authorizer refuses every
 action but reading when a statement is compiled. SQLite opens files by path, so after it has opened one we look whether the file
-that it holds is the one that the workspace showed us. (A journal is opened by path too: where the host allows writing, keep folders
-in place while statements run.)
+that it holds is the one that the workspace showed us. (A journal is opened by path too: where the host allows writing, keep
+folders in place while statements run.)
 
 Source: tool guide §3, §10; sqlite.org: uri.html, wal.html, c3ref/c_alter_table.html, howtocorrupt.html.
 """
