@@ -9,14 +9,15 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BackendTimeoutError, BackendUnavailableError
 
-__all__ = ["Child", "exit_reason"]
+__all__ = ["Child", "exit_reason", "package_environment"]
 
-_TAIL_LINES = 40
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+_TAIL_LINES = 200
 _LINE_LIMIT = 400
 _KILL_WAIT = 5.0
 
@@ -33,6 +34,12 @@ def exit_reason(code: int | None) -> str:
         return f"was killed by signal {-code}"
 
 
+def package_environment(**more: str) -> dict[str, str]:
+    """Our environment with `more`, in which a child of the same interpreter finds this package wherever it lies."""
+    paths = [_PACKAGE_ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
 class Child:
     """A process in a session of its own, with pipes on its three standard streams.
 
@@ -44,7 +51,7 @@ class Child:
         name: What to call it in messages, for example "the engine of qwen2.5".
         env: Its whole environment, None for a copy of ours.
         cwd: Its working directory, None for ours.
-        on_exit: Called once, in the supervising thread, with the exit status, when the process has ended.
+        merge_output: Take standard output as a part of standard error: for a command that talks to people.
 
     Raises:
         BackendUnavailableError: The command cannot be started.
@@ -57,10 +64,10 @@ class Child:
         name: str,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
-        on_exit: Callable[[int], object] | None = None,
+        merge_output: bool = False,
     ) -> None:
         self.name = name
-        self._argv, self._env, self._cwd, self._on_exit = list(argv), env, cwd, on_exit
+        self._argv, self._env, self._cwd, self._merge = list(argv), env, cwd, merge_output
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
         self._started, self._ended = threading.Event(), threading.Event()
         self._failure: OSError | None = None
@@ -169,8 +176,9 @@ class Child:
     def _supervise(self) -> None:
         try:
             pipe = subprocess.PIPE
+            err = subprocess.STDOUT if self._merge else pipe
             self._process = subprocess.Popen(
-                self._argv, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env, cwd=self._cwd, start_new_session=True
+                self._argv, stdin=pipe, stdout=pipe, stderr=err, env=self._env, cwd=self._cwd, start_new_session=True
             )
         except OSError as error:
             self._failure = error
@@ -184,14 +192,13 @@ class Child:
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self._signal_tree(signal.SIGKILL)
-        code = process.wait()
+        process.wait()
         pump.join(1.0)
         self._ended.set()
-        if self._on_exit is not None:
-            self._on_exit(code)
 
     def _pump(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stderr is not None
+        pipe = process.stdout if self._merge else process.stderr
+        assert pipe is not None
         with contextlib.suppress(OSError, ValueError):
-            for raw in iter(lambda: process.stderr.readline(8192), b""):  # type: ignore[union-attr]
+            for raw in iter(lambda: pipe.readline(8192), b""):
                 self._tail.append(raw.decode("utf-8", "replace").rstrip()[:_LINE_LIMIT])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
 import sys
 import threading
@@ -12,19 +11,17 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from ..._http.cancel import CancelToken
 from ..._http.client import HttpClient, Timeouts
 from ..._http.sse import SseEvent
-from ..._process.child import Child
+from ..._process.child import Child, package_environment
 from ...errors import BackendError, BackendTimeoutError, BackendUnavailableError, CancelledError, LollmsError, ModelFileError
 from .queueing import FairPlaces, Place
 
 __all__ = ["Engine", "EngineSettings"]
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
 _STOP_LIMIT = 6.0
 _STOP_POLL = 0.2
 
@@ -65,7 +62,7 @@ class Engine:
         self._places = FairPlaces(settings.n_parallel)
         self._running, self._lock = 0, threading.Lock()
         argv = [sys.executable, "-P", "-m", "lollms_client.llm_bindings.embedded.engine"]
-        self.child = Child(argv, name=self.name, env=_environment())
+        self.child = Child(argv, name=self.name, env=package_environment())
         # Ends the process when the engine is collected, and at the interpreter's end; a killed interpreter's ends by itself.
         self._finalizer = weakref.finalize(self, self.child.kill)
         key = secrets.token_hex(24)
@@ -170,9 +167,3 @@ class Engine:
         said = "\n  ".join(self.child.stderr_tail()[-6:])
         why = str(answer.get("error") or line)
         raise ModelFileError(f"{self.settings.path} cannot be loaded: {why}" + (f"\n  {said}" if said else ""))
-
-
-def _environment() -> dict[str, str]:
-    """Our environment, with this package findable and nothing of the current folder."""
-    paths = [_PACKAGE_ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
