@@ -23,7 +23,7 @@ from lollms_client.tools_bindings.lcp.default_tools._text import read_text
 
 __all__ = ["MAX_BYTES", "Table", "load_csv"]
 
-MAX_BYTES = 50_000_000
+MAX_BYTES = 30_000_000  # about ten seconds of reading
 _MAX_ROWS = 1_000_000
 _MAX_COLUMNS = 1_000
 _DELIMITERS = ",;\t|"
@@ -75,7 +75,7 @@ def load_csv(workspace: Workspace, path: str, limit: int = MAX_BYTES) -> Table:
     if len(raw) > _MAX_ROWS:
         raise LimitError(f"'{shown(path)}' has more than {_MAX_ROWS:,} rows, too many for this tool.")
     notes: list[tuple[str, str]] = []
-    if all(_number(cell.strip(), decimal_comma=False) is not None for cell in header):
+    if all(cell.strip() and _number(cell.strip(), decimal_comma=False) is not None for cell in header):
         raw.insert(0, header)
         header = [f"c{n}" for n in range(1, len(header) + 1)]
         notes.append(("", f"The file has no line of column names; they are called {', '.join(header[:6])}."))
@@ -112,7 +112,7 @@ def _records(content: str, delimiter: str, path: str) -> Iterator[list[str]]:
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
         for row in reader:
-            if any(cell.strip() for cell in row):
+            if any(row) and any(map(str.strip, row)):
                 yield row
     except csv.Error as error:
         raise ToolError(f"'{shown(path)}' is no CSV that can be read: line {reader.line_num}: {error}.") from error
@@ -163,14 +163,16 @@ def _type(rows: list[Any], columns: list[str], *, decimal_comma: bool) -> list[t
         for row in rows:
             cell = row[index]
             bare = cell.strip()
-            row[index] = value = _number(bare, decimal_comma=decimal_comma) if bare else None
+            value = _number(bare, decimal_comma=decimal_comma) if bare else None
             if value is not None:
+                row[index] = value
                 numbers += 1
                 commas += "," in bare
             elif bare:
-                row[index] = cell
                 texts[cell] += 1
                 spaces += bare != cell
+            else:
+                row[index] = None
         notes += [(name, text) for text in _oddities(name, numbers, texts, spaces)]
         if commas:
             notes.append(
@@ -194,6 +196,8 @@ def _oddities(name: str, numbers: int, texts: Counter[str], spaces: int) -> list
 
 def _number(text: str, *, decimal_comma: bool) -> int | float | None:
     """The number that a cell is, None where it is text: what begins with zeros or has more than 18 digits is a code."""
+    if text[0] not in "0123456789+-.":
+        return None
     if _WHOLE.fullmatch(text):
         return int(text)
     if _DECIMAL.fullmatch(text):

@@ -22,6 +22,7 @@ __all__ = ["Found", "matches_name", "search_files"]
 _FILE_BYTES = 5_000_000
 _ALL_BYTES = 50_000_000
 _SECONDS = 10.0
+_DATABASES = (".db", ".db3", ".sqlite", ".sqlite3")
 _LINE = 5_000  # characters of a line that an expression sees
 
 _CHILD = """
@@ -107,7 +108,8 @@ def _texts(workspace: Workspace, path: str) -> Iterator[tuple[str, list[str]]]:
     prefix = "" if path in (".", "./") else path.rstrip("/") + "/"
     left, until = _ALL_BYTES, time.monotonic() + _SECONDS
     for entry in workspace.walk(path, skip=IGNORED_FOLDERS):
-        if entry.kind != "file" or entry.size > min(_FILE_BYTES, left):
+        # Databases are not even opened: closing such a file gives up the locks that SQLite holds on it in this process.
+        if entry.kind != "file" or entry.size > min(_FILE_BYTES, left) or entry.path.endswith(_DATABASES):
             continue
         if time.monotonic() > until:
             return
