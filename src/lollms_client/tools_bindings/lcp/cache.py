@@ -73,7 +73,6 @@ class Shelf:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._entries: dict[str, _Entry] = _load(path)
-        self._used: set[str] = set()
         self._changed = False
 
     def get(self, path: str, status: os.stat_result) -> LibrarySpec | None:
@@ -81,7 +80,6 @@ class Shelf:
         entry = self._entries.get(path)
         if entry is None or entry[0] != _stamp(status):
             return None
-        self._used.add(path)
         return _unpacked(entry[2])
 
     def check(self, path: str, status: os.stat_result, data: bytes) -> LibrarySpec | None:
@@ -107,7 +105,6 @@ class Shelf:
         coarse = now[1] % 1_000_000_000 == 0
         settled = max(now[1], now[2]) + (_COARSE_TICK_NS if coarse else _TICK_NS) < time.time_ns()
         entry = (now if settled else _UNSETTLED, digest, packed)
-        self._used.add(path)
         if self._entries.get(path) != entry:
             self._entries[path] = entry
             self._changed = True
@@ -116,7 +113,7 @@ class Shelf:
         """Writes the entries back where they changed; a cache that cannot be written is no error."""
         if not self._changed:
             return
-        kept = {path: entry for path, entry in self._entries.items() if path in self._used or os.path.exists(path)}  # noqa: PTH110
+        kept = {path: entry for path, entry in self._entries.items() if os.path.lexists(path)}
         try:
             payload = marshal.dumps(kept)
         except ValueError:  # a value that marshal does not know: the folder stays uncached

@@ -100,7 +100,7 @@ def apply_metadata(schema: dict[str, Any], node: ast.expr, names: Names) -> dict
         return schema
     meanings = _POSITIONAL[last(names.dotted(node.func))]
     given = dict(zip(meanings, node.args, strict=False)) | call_keywords(node)
-    out = dict(schema)
+    out = {**schema, "anyOf": [dict(member) for member in schema["anyOf"]]} if "anyOf" in schema else dict(schema)
     for word, argument in given.items():
         is_literal, value = literal(argument)
         if is_literal and value is not None and is_json(value):

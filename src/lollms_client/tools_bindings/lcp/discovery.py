@@ -256,10 +256,11 @@ def _content(path: str) -> tuple[bytes, os.stat_result]:
         status = os.fstat(handle)
         if status.st_size > _LARGEST_FILE:
             raise OSError(f"it is larger than {_LARGEST_FILE >> 20} MiB, which no tool file is")
-        parts = []
-        while part := os.read(handle, status.st_size + 1):
-            parts.append(part)
-        return b"".join(parts), status
+        data = part = os.read(handle, status.st_size + 1)
+        while len(part) > status.st_size:  # it grew since
+            part = os.read(handle, _LARGEST_FILE)
+            data += part
+        return data, status
     finally:
         os.close(handle)
 

@@ -124,32 +124,45 @@ class _Reader:
         self.item: list[str] | None = None
         self.item_indent = 0
 
-    def open(self, name: str, text: str, indent: int, into: dict[str, list[str]]) -> None:
-        self.item, self.item_indent = [text] if text else [], indent
-        if name in self.names:
-            into.setdefault(name, self.item)
-
     def line(self, text: str, indent: int) -> None:
-        field = _SPHINX_PARAMETER.match(text) if text[0] in ":@" else None
-        if field:
-            self.open(field[1], field[2], indent, self.stated)
-        elif self.item is not None and indent > self.item_indent:
+        """Reads one line that is neither blank nor the title of a section."""
+        if text[0] in ":@" and self.field(text, indent):
+            return
+        if self.item is not None and indent > self.item_indent:
             self.item.append(text)
-        elif text[0] in ":@" and _SPHINX_FIELD.match(text):
-            self.open("", "", indent, self.stated)
         elif self.section == "numpy":
             self.numpy(text, indent)
         elif self.section != "numpy other":
             self.pattern(text, indent)
 
+    def open(self, name: str, text: str, indent: int, into: dict[str, list[str]]) -> None:
+        """Begins a text, which is kept where `name` is wanted."""
+        self.item, self.item_indent = [text] if text else [], indent
+        if name in self.names:
+            into.setdefault(name, self.item)
+
+    def field(self, text: str, indent: int) -> bool:
+        """`:param name: text`, and the other fields, whose text is nobody's."""
+        field = _SPHINX_PARAMETER.match(text)
+        if field:
+            self.open(field[1], field[2], indent, self.stated)
+        elif (self.item is None or indent <= self.item_indent) and _SPHINX_FIELD.match(text):
+            self.open("", "", indent, self.stated)
+        else:
+            return False
+        return True
+
     def numpy(self, text: str, indent: int) -> None:
+        """`name : type` or `name, name : type`; the text stands deeper below."""
         names = _NUMPY_NAMES.match(text)
-        self.open("", "", indent, self.stated)
-        for name in names[0].split(",") if names and self.item is not None else ():
-            if (bare := name.strip(" *")) in self.names and self.item is not None:
-                self.stated.setdefault(bare, self.item)
+        item = self.item = []
+        self.item_indent = indent
+        for name in names[0].split(",") if names else ():
+            if (bare := name.strip(" *")) in self.names:
+                self.stated.setdefault(bare, item)
 
     def pattern(self, text: str, indent: int) -> None:
+        """The documented line patterns; in a section any name begins a text, elsewhere the wanted ones alone."""
         inside = self.section == "items" and indent > self.section_indent
         item = _ITEM.match(text)
         if item and (inside or item[1] in self.names):

@@ -169,27 +169,19 @@ class _Reader:
     def tool(self, node: Function, nested_in: str = "", provider: str = "", broken: str = "") -> ToolSpec:
         """One tool."""
         arguments = node.args
-        positional = arguments.posonlyargs + arguments.args if arguments.posonlyargs else arguments.args
-        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-        defaults += arguments.defaults
-        pairs = list(zip(positional, defaults, strict=True))
-        if arguments.kwonlyargs:
-            pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        visible = [(arg, default) for arg, default in pairs if arg.arg not in _SKIPPED]
-        description, texts = describe(_docstring(node), [arg.arg for arg, _ in visible])
-        properties = {}
-        required = []
-        reader = self._annotations
-        if reader is not None:
-            reader.begin()
-        for arg, default in visible:
-            properties[arg.arg] = self._parameter(arg, default, texts.get(arg.arg, ""))
-            if default is None:
-                required.append(arg.arg)
-        input_schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+        declared = _declared(arguments)
+        visible = {name: pair for name, pair in declared.items() if name not in _SKIPPED}
+        description, texts = describe(_docstring(node), visible)
+        if self._annotations is not None:
+            self._annotations.begin()
+        properties = {name: self._parameter(arg, default, texts.get(name)) for name, (arg, default) in visible.items()}
+        input_schema: dict[str, Any] = {
+            "type": "object",
+            "properties": properties,
+            "required": [name for name, (_, default) in visible.items() if default is None],
+        }
         if self._annotations is not None and self._annotations.definitions:
             input_schema["$defs"] = self._annotations.definitions
-        hidden = HIDDEN_PARAMETERS.intersection([arg.arg for arg, _ in pairs]) if len(pairs) > len(visible) else frozenset()
         return ToolSpec(
             name=node.name,
             description=description,
@@ -197,19 +189,19 @@ class _Reader:
             library=self.stem,
             path=self.module.filename,
             line=node.lineno,
-            hidden=hidden,
+            hidden=HIDDEN_PARAMETERS.intersection(declared),
             accepts_kwargs=arguments.kwarg is not None,
-            positional_only=tuple(arg.arg for arg in arguments.posonlyargs if arg.arg not in _SKIPPED),
+            positional_only=tuple([arg.arg for arg in arguments.posonlyargs if arg.arg in visible]),
             is_async=isinstance(node, ast.AsyncFunctionDef),
             nested_in=nested_in,
             output=self._source_of(node.returns) if node.returns is not None else "",
             prompt_provider=provider,
-            effects=self._effects(node.name),
-            workspace_paths=self._workspace_paths(node.name),
+            effects=self._effects(node.name) if self.module.facts else None,
+            workspace_paths=self._workspace_paths(node.name) if self.module.facts else {},
             broken=broken,
         )
 
-    def _parameter(self, arg: ast.arg, default: ast.expr | None, text: str) -> dict[str, Any]:
+    def _parameter(self, arg: ast.arg, default: ast.expr | None, text: str | None) -> dict[str, Any]:
         annotation = arg.annotation
         plain = _PLAIN.get(annotation.id) if isinstance(annotation, ast.Name) else None
         if plain and annotation.id not in self.module.names:  # type: ignore[union-attr]
@@ -273,6 +265,18 @@ class _Reader:
         part[-1] = part[-1][: node.end_col_offset]
         part[0] = part[0][node.col_offset :]
         return " ".join(b" ".join(part).decode("utf-8", "replace").split())
+
+
+def _declared(arguments: ast.arguments) -> dict[str, tuple[ast.arg, ast.expr | None]]:
+    """Every parameter but `*args` and `**kwargs`, with its default."""
+    positional = arguments.posonlyargs + arguments.args if arguments.posonlyargs else arguments.args
+    without = len(positional) - len(arguments.defaults)
+    found: dict[str, tuple[ast.arg, ast.expr | None]] = {
+        arg.arg: (arg, arguments.defaults[at - without] if at >= without else None) for at, arg in enumerate(positional)
+    }
+    for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        found[arg.arg] = arg, default
+    return found
 
 
 def _docstring(node: Function) -> str | None:
