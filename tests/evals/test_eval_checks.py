@@ -12,6 +12,7 @@ from lollms_client.evals.checks import (
     says,
     says_each,
     says_first,
+    says_missing,
     says_none,
     says_number,
 )
@@ -61,12 +62,33 @@ def test_one_of_several_forms_is_enough(seen):
     assert "'grey'" in seen(says("grey", "gray"), "It is green.")
 
 
-def test_nothing_is_invented_where_there_is_none(seen):
-    check = says_none(among=("Ada", "Ben"))
+@pytest.mark.parametrize("make", [says_none, says_missing])
+def test_nothing_is_invented_where_there_is_none(seen, make):
+    check = make(among=("Ada", "Ben"))
     assert seen(check, "There is none among the 2 of 7; Ada has 3.") == ""
     assert "that there is none" in seen(check, "It is so.")
     assert "'Ada'" in seen(check, "Ada, but no other")
     assert "invents the number 555" in seen(check, "It is not said, but I think 555.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        ("The file a.txt does not exist.", True),
+        ("I could not open the file.", True),
+        ("There was an error, so there are none.", True),
+        ("No such column: the table data was not found.", True),
+        ("I was unable to access b.csv.", True),
+        ("I was unable to find it in a.txt.", False),
+        ("a.txt does not mention it.", False),
+        ("The file a.txt does not contain it.", False),
+        ("It was not found in the file.", False),
+        ("The file has no such entry; it is not in b.csv either.", False),
+    ],
+)
+def test_a_failure_on_the_way_does_not_say_what_the_files_hold(seen, answer, failure):
+    assert seen(says_missing(), answer) == ""
+    assert (seen(says_none(), answer) != "") is failure
 
 
 def test_a_file_is_compared_exactly_but_for_its_last_line_end(seen, tmp_path):

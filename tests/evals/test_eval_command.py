@@ -6,7 +6,7 @@ from gold_held_out import GOLD as HELD_OUT
 from gold_tuned import GOLD as TUNED
 
 from lollms_client import lollms_core
-from lollms_client.errors import BackendTimeoutError, ModelFileError, UnknownNameError
+from lollms_client.errors import BackendTimeoutError, ConfigurationError, ModelFileError, UnknownNameError
 from lollms_client.evals.command import client_solver, register
 from lollms_client.evals.runner import all_tasks
 from lollms_client.events import Usage
@@ -129,7 +129,7 @@ def test_a_backend_that_fails_once_costs_one_task_and_its_transcript_is_kept(lol
 def test_a_model_that_cannot_be_used_stops_the_run_and_says_so(lollms, model):
     model.failing = {"repairs-waiting": ModelFileError("The file is damaged. Pull it again.")}
     code, out, _ = lollms("--half", "tuned")
-    assert code == 2
+    assert code == 1
     assert "| tuned | 1 of 1 |" in out
     assert "The run ended early: The file is damaged. Pull it again." in out
 
@@ -142,20 +142,21 @@ def test_ctrl_c_prints_the_report_so_far(lollms, model, tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["stopped"] == "interrupted"
 
 
-def test_a_client_that_cannot_be_made_is_said_in_words(lollms, monkeypatch):
+def test_what_cannot_begin_raises_before_any_task_is_run(lollms, model, monkeypatch, tmp_path):
+    with pytest.raises(UnknownNameError, match="clinic-sunday"):
+        lollms("--only", "clinic-monday")
+    (tmp_path / "file").touch()
+    for words in (("--transcripts", str(tmp_path / "file")), ("--json", str(tmp_path / "file" / "r.json"))):
+        with pytest.raises(ConfigurationError, match="cannot be made"):
+            lollms(*words)
+
     def refuse(**settings):
         raise UnknownNameError("LLM binding", settings["llm_binding_name"], ["embedded"])
 
     monkeypatch.setattr(lollms_core, "LollmsClient", refuse)
-    code, out, _ = lollms("--binding", "embeded")
-    assert code == 2
-    assert "There is no LLM binding named 'embeded'. There are: 'embedded'" in out
-
-
-def test_an_unknown_task_is_said_in_words(lollms):
-    code, out, _ = lollms("--only", "clinic-monday")
-    assert code == 2
-    assert "'clinic-sunday'" in out
+    with pytest.raises(UnknownNameError, match="There is no LLM binding named 'embeded'"):
+        lollms("--binding", "embeded")
+    assert model.asked == []
 
 
 @pytest.mark.parametrize("words", [("--limit", "0"), ("--repeat", "x"), ("--half", "both"), ("--config", "novalue")])

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-__all__ = ["denial_at", "has_number", "plain", "position", "stated_numbers"]
+__all__ = ["denial_at", "has_number", "is_failure", "plain", "position", "stated_numbers"]
 
 _WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"),
@@ -29,6 +29,11 @@ _TOKEN = re.compile(
 _GROUPED = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
 _DENIAL = re.compile(
     r"\b(?:no|none|not|nothing|nobody|never|neither|nor|without|zero|cannot|cant|missing|unknown|unable|absent|lacks?|[a-z]+n't)\b"
+)
+_FAILURE = re.compile(
+    r"\berrors?\b"
+    r"|\b(?:cannot|can't|could not|couldn't|unable to|failed to) (?:be )?(?:read|open|access|run|execute|query|find the file)"
+    r"|\b(?:file|database|table|column)\b(?:(?!\b(?:contain|mention|in)).){0,40}?\b(?:not exist|n't exist|not found|missing)\b"
 )
 
 
@@ -49,6 +54,11 @@ def denial_at(answer: str) -> int:
     """Where an answer says that something is not so or not there, -1 where it does not."""
     found = _DENIAL.search(plain(answer))
     return found.start() if found else -1
+
+
+def is_failure(answer: str) -> bool:
+    """Whether an answer speaks of something that went wrong on the way, and so not of what there is."""
+    return _FAILURE.search(plain(answer)) is not None
 
 
 def _readings(token: str) -> Iterator[float]:

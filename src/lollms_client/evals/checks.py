@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from .answers import denial_at, has_number, position, stated_numbers
+from .answers import denial_at, has_number, is_failure, position, stated_numbers
 from .source import Source
 from .task import Check, Evidence
 
@@ -25,6 +25,7 @@ __all__ = [
     "says",
     "says_each",
     "says_first",
+    "says_missing",
     "says_none",
     "says_number",
 ]
@@ -110,10 +111,13 @@ def says_each(expected: Expected[Iterable[str]], among: Expected[Iterable[str]])
     return check
 
 
-def says_none(among: Expected[Iterable[str]] = ()) -> Check:
-    """The answer says that there is no such thing, and invents nothing.
+def says_missing(among: Expected[Iterable[str]] = ()) -> Check:
+    """The answer says that the thing it was to work on is not there, and invents nothing.
 
     Invented is: a candidate named before the denial, or a number over twenty that stands neither in the question nor in a file.
+
+    Args:
+        among: What the answer must not give instead.
     """
 
     def check(evidence: Evidence) -> str:
@@ -129,6 +133,17 @@ def says_none(among: Expected[Iterable[str]] = ()) -> Check:
             if abs(readings[0]) > _SMALL and not known.intersection(readings):
                 return f"the answer invents the number {readings[0]:g}"
         return ""
+
+    return check
+
+
+def says_none(among: Expected[Iterable[str]] = ()) -> Check:
+    """The answer says that the files hold no such thing: `says_missing`, and no word of a failure on the way there."""
+    missing = says_missing(among)
+
+    def check(evidence: Evidence) -> str:
+        failed = is_failure(evidence.answer)
+        return missing(evidence) or ("the answer speaks of a failure, not of what the files hold" if failed else "")
 
     return check
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from lollms_client.errors import ConfigurationError, LollmsError, ModelError, NotConfiguredError
 
-from .report import Outcome, Report, Result
-from .runner import HALVES, Solve, all_tasks, run_tasks, select
+from .report import Outcome, Result
+from .runner import HALVES, INTERRUPTED, Solve, all_tasks, run_tasks, select
 from .task import Task
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXIT_INTERRUPTED", "EXIT_OK", "EXIT_STOPPED", "client_solver", "register"]
 
-EXIT_OK, EXIT_STOPPED, EXIT_INTERRUPTED = 0, 2, 130
-"""The run came to its end (whatever was solved); it could not begin or go on; Ctrl-C."""
+EXIT_OK, EXIT_STOPPED, EXIT_INTERRUPTED = 0, 1, 130
+"""The run came to its end, whatever was solved; it could not go on; Ctrl-C."""
 
 _DEFAULT_BINDING = "embedded"
 
@@ -77,31 +77,30 @@ def _pair(text: str) -> tuple[str, Any]:
 
 def _command(args: argparse.Namespace) -> int:
     """Runs the evaluation: progress to stderr, the report to stdout."""
-    config = dict(args.config)
-    if args.model:
-        config["model_name"] = args.model
-    names = ("binding", "model", "half", "only", "limit", "repeat", "max_rounds", "temperature")
-    report = Report(settings={name: getattr(args, name) for name in names})
-    try:
-        tasks = select(all_tasks(), args.half, args.only, args.limit)
-        with _client(args.binding, config) as client:
-            solve = client_solver(client, max_rounds=args.max_rounds, temperature=args.temperature)
-            run_tasks(solve, tasks, _Progress(sys.stderr), repeat=args.repeat, transcripts=args.transcripts, report=report)
-    except KeyboardInterrupt:  # while the model was loaded or put away
-        report.stopped = report.stopped or "interrupted"
-    except LollmsError as error:
-        report.stopped = report.stopped or str(error).rstrip(".")
-    return _finish(report, args.json)
-
-
-def _finish(report: Report, file: Path | None) -> int:
-    sys.stdout.write(report.markdown())
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1, default=str) + "\n", encoding="utf-8")
-    if report.stopped == "interrupted":
+    tasks = select(all_tasks(), args.half, args.only, args.limit)
+    for folder in (args.transcripts, args.json and args.json.parent):
+        _make(folder)
+    config = {**dict(args.config), **({"model_name": args.model} if args.model else {})}
+    with _client(args.binding, config) as client:
+        solve = client_solver(client, max_rounds=args.max_rounds, temperature=args.temperature)
+        report = run_tasks(solve, tasks, _Progress(sys.stderr), repeat=args.repeat, transcripts=args.transcripts)
+        names = ("binding", "model", "half", "only", "limit", "repeat", "max_rounds", "temperature")
+        report.settings = {name: getattr(args, name) for name in names}
+        sys.stdout.write(report.markdown())
+        if args.json:
+            args.json.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    if report.stopped == INTERRUPTED:
         return EXIT_INTERRUPTED
     return EXIT_STOPPED if report.stopped else EXIT_OK
+
+
+def _make(folder: Path | None) -> None:
+    """Makes a folder for output before the work begins, not after hours of it."""
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"The folder {str(folder)!r} cannot be made: {error.strerror or error}.") from error
 
 
 def _client(binding: str, config: dict[str, Any]) -> LollmsClient:

@@ -15,7 +15,7 @@ from lollms_client.errors import ConfigurationError, ModelError, NotConfiguredEr
 from .report import Outcome, Report, Result
 from .task import Task, Verdict, build, judge
 
-__all__ = ["HALVES", "Progress", "Solve", "all_tasks", "run_tasks", "select"]
+__all__ = ["HALVES", "INTERRUPTED", "Progress", "Solve", "all_tasks", "run_tasks", "select"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,9 @@ Progress: TypeAlias = Callable[[Result, int, int], None]
 """Hears of each result: the result, which one it is (from 1), how many there will be."""
 
 HALVES = ("tuned", "held-out", "all")
+
+INTERRUPTED = "interrupted"
+"""What `Report.stopped` says after Ctrl-C."""
 
 
 def all_tasks() -> tuple[Task, ...]:
@@ -69,7 +72,6 @@ def run_tasks(
     *,
     repeat: int = 1,
     transcripts: Path | None = None,
-    report: Report | None = None,
 ) -> Report:
     """Runs tasks in their order, the whole list once before any task comes again.
 
@@ -82,9 +84,8 @@ def run_tasks(
         progress: Hears of each result.
         repeat: How often each task is run.
         transcripts: A folder for one file of JSON lines a run, None for none.
-        report: Where to add the results; a new one unless given.
     """
-    report = Report() if report is None else report
+    report = Report()
     total = len(tasks) * repeat
     try:
         for again in range(1, repeat + 1):
@@ -93,7 +94,7 @@ def run_tasks(
                 if progress is not None:
                     progress(report.results[-1], len(report.results), total)
     except KeyboardInterrupt:
-        report.stopped = "interrupted"
+        report.stopped = INTERRUPTED
     except (ConfigurationError, NotConfiguredError, ModelError) as error:
         report.stopped = str(error).rstrip(".")
     return report

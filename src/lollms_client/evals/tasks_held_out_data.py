@@ -17,6 +17,7 @@ from .checks import (
     says,
     says_each,
     says_first,
+    says_missing,
     says_none,
     says_number,
 )
@@ -337,7 +338,7 @@ ONE_TOOL = (
         prompt="Set the stock of pallet to 25 in depot_west.csv. If that cannot be done, tell me why and "
         "leave everything as it is.",
         files=DEPOTS,
-        check=says_none(),
+        check=says_missing(),
     ),
     HeldOut(
         id="handbook-tell-only",

@@ -13,6 +13,7 @@ from .checks import (
     says,
     says_each,
     says_first,
+    says_missing,
     says_none,
     says_number,
 )
@@ -344,7 +345,9 @@ ONE_TOOL = (
         id="budget-missing",
         prompt="What is the total of the amounts in budget_2023.csv? If you cannot tell, say why.",
         files=BUDGETS,
-        check=says_none(among=lambda s: [str(sum(int(r["amount"]) for r in s.rows(p))) for p in s.files if p.endswith(".csv")]),
+        check=says_missing(
+            among=lambda s: [str(sum(int(r["amount"]) for r in s.rows(p))) for p in s.files if p.endswith(".csv")]
+        ),
     ),
     Task(
         id="flyer-tell-only",
