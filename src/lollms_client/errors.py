@@ -108,7 +108,7 @@ class MissingDependencyError(ConfigurationError):
 
     Args:
         package: The package that could not be imported.
-        extra: The extra of lollms_client that brings it.
+        extra: The extra of lollms_client that brings it, "" where it is none of ours.
         purpose: What it is needed for.
 
     Source: CONTRACT A14.
@@ -116,10 +116,8 @@ class MissingDependencyError(ConfigurationError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'lollms_client[{extra}]'"
-        )
+        what = f"'lollms_client[{extra}]'" if extra else package
+        super().__init__(f"{purpose} needs the package {package!r}, which is not installed. Install it with: pip install {what}")
 
 
 class NotConfiguredError(LollmsError, RuntimeError):

@@ -5,10 +5,11 @@ Source: the GGUF specification, versions 2 and 3 (little-endian).
 
 from __future__ import annotations
 
+import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import ModelFileError
 
@@ -55,15 +56,17 @@ def read_gguf(path: Path) -> GgufHeader:
     """
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
-            return _Reader(file, path, size).header()
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _Reader(data, path, size).header()
+    except ValueError:  # an empty file cannot be mapped
+        raise ModelFileError(f"{path} is empty. Fetch it again.") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 class _Reader:
-    def __init__(self, file: BinaryIO, path: Path, size: int) -> None:
-        self.file, self.path, self.size = file, path, size
+    def __init__(self, data: mmap.mmap, path: Path, size: int) -> None:
+        self.data, self.path, self.size, self.at = data, path, size, 0
 
     def header(self) -> GgufHeader:
         if self.take(4) != _MAGIC:
@@ -78,7 +81,7 @@ class _Reader:
             facts[key] = self.value(self.number("<I"))
         last = self.last_tensor(self.checked(tensors))
         alignment = int(facts.get("general.alignment") or 32)
-        start = -(-self.file.tell() // alignment) * alignment
+        start = -(-self.at // alignment) * alignment
         minimum = start + last + 1 if tensors else start
         if self.size < minimum:
             raise ModelFileError(
@@ -103,7 +106,10 @@ class _Reader:
         if kind == _ARRAY:
             inner, count = self.number("<I"), self.checked(self.number("<Q"))
             if inner in _SCALARS:
-                self.take(struct.calcsize(_SCALARS[inner]) * count)
+                self.skip(struct.calcsize(_SCALARS[inner]) * count)
+            elif inner == _STRING:
+                for _ in range(count):
+                    self.skip(self.number("<Q"))
             else:
                 for _ in range(count):
                     self.value(inner)
@@ -119,13 +125,19 @@ class _Reader:
         return self.take(length).decode("utf-8", "replace")
 
     def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        start = self.at
+        self.skip(struct.calcsize(form))
+        return struct.unpack_from(form, self.data, start)[0]
 
     def take(self, count: int) -> bytes:
-        data = self.file.read(count)
-        if len(data) < count:
+        start = self.at
+        self.skip(count)
+        return self.data[start : self.at]
+
+    def skip(self, count: int) -> None:
+        self.at += count
+        if self.at > self.size:
             raise ModelFileError(f"{self.path} is incomplete: it ends within its header. Fetch it again.")
-        return data
 
     def checked(self, count: int) -> int:
         if count > _MAX_ITEMS:

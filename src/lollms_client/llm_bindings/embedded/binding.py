@@ -27,6 +27,7 @@ __all__ = ["EmbeddedBinding"]
 
 DEFAULT_CONTEXT = 8192
 _READ_TIMEOUT = 180.0
+_PARAMETERS = ("global_input_parameters", "model_input_parameters")
 
 
 class EmbeddedBinding(LollmsLLMBinding):
@@ -70,6 +71,9 @@ class EmbeddedBinding(LollmsLLMBinding):
         **settings: Any,
     ) -> None:
         super().__init__(binding_name, **settings)
+        if self.config:
+            known = ", ".join(p["name"] for key in _PARAMETERS for p in self.description.raw[key])
+            raise ConfigurationError(f"The embedded binding has no setting {min(self.config)!r}. Its settings are: {known}.")
         self._models = Path(models_dir).expanduser() if models_dir else models_home()
         for name, value, least in (("n_parallel", n_parallel, 1), ("n_batch", n_batch, 32), ("cache_ram_mib", cache_ram_mib, 0)):
             if value < least:
