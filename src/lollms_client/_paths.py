@@ -356,12 +356,6 @@ class Workspace:
             raise _outside(_name(path))
         return found
 
-    def relative(self, path: StrPath) -> str:
-        """The path of what exists, links resolved, as a name below the workspace ("." for the workspace itself)."""
-        name = _name(path)
-        self.stat(name)
-        return self.resolve(name).relative_to(Path(self.root).resolve()).as_posix()
-
     # -- the walk ----------------------------------------------------------------------------------------------------------
 
     def _at(self, path: StrPath, *, follow: bool = True, create: bool = False) -> _Place:
@@ -617,10 +611,7 @@ def _load_openat2() -> _Beneath | None:
             raise OSError(code, os.strerror(code), path)
         return descriptor
 
-    try:
-        here = os.open(".", _FOLDER)
-    except OSError:
-        return None
+    here = os.open("/", _FOLDER)
     try:
         os.close(openat2(here, "."))
     except OSError:

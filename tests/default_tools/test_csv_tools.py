@@ -119,9 +119,8 @@ def test_spaces_around_values_and_unclosed_quotes_are_noted(ask):
 
 def test_errors_name_the_columns(tools, ws, failed):
     (ws / "f.csv").write_text(SALES)
-    assert failed(tools.tool_query_csv("f.csv", "SELECT unit FROM data")).startswith(
-        "SQL Error: no such column: unit. Did you mean units? The tables are: data(region, units, price)"
-    )
+    error = failed(tools.tool_query_csv("f.csv", "SELECT unit FROM data"))
+    assert error == "SQL Error: no such column: unit. Did you mean units? The tables are: data(region, units, price)."
     assert failed(tools.tool_query_csv("g.csv", "SELECT 1")) == "File 'g.csv' not found. There is: f.csv."
     for query in ("DELETE FROM data", "DROP TABLE data", "CREATE TABLE x(a)", "ATTACH 'x' AS y"):
         assert failed(tools.tool_query_csv("f.csv", query)).startswith("SQL Error: ")

@@ -412,9 +412,16 @@ def test_safe_asks_about_what_destroys_and_not_about_what_adds(load, ws, done, f
     )
     done(tools.tool_execute_query("x.db", "INSERT INTO t VALUES (2)"))
     done(tools.tool_execute_query("x.db", "SELECT * FROM t"))
-    for query in ("DELETE FROM t", "UPDATE t SET a = 0", "DROP TABLE t", "ALTER TABLE t ADD COLUMN b"):
+    destroying = [
+        "DELETE FROM t",
+        "UPDATE t SET a = 0",
+        "DROP TABLE t",
+        "ALTER TABLE t ADD COLUMN b",
+        "INSERT OR REPLACE INTO t VALUES (1)",
+    ]
+    for query in destroying:
         assert failed(tools.tool_execute_query("x.db", query)) == "no"
-    assert asked == ["DELETE FROM t", "UPDATE t SET a = 0", "DROP TABLE t", "ALTER TABLE t ADD COLUMN b"]
+    assert asked == destroying
     assert done(tools.tool_execute_query("x.db", "SELECT * FROM t"))["rows"] == [[1], [2]]
 
 

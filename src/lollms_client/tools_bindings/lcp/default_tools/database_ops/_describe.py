@@ -118,4 +118,4 @@ def _text_values(connection: sqlite3.Connection, table: str, name: str) -> list[
 
 def _literal(value: str) -> str:
     short = value if len(value) <= _VALUE_LENGTH else value[:_VALUE_LENGTH] + "…"
-    return "'" + short.replace("'", "''").replace("\n", " ") + "'"
+    return "'" + "".join(c if c.isprintable() else " " for c in short).replace("'", "''") + "'"

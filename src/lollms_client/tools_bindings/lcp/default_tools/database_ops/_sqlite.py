@@ -181,7 +181,7 @@ def in_memory(guard: Guard, table: str, columns: list[str], rows: list[list[Any]
         table: The table's name.
         columns: Names of its columns; they have no types, so that every value keeps its own.
         rows: The values.
-        names: Other names by which the table can be read.
+        names: Other names by which the table can be read; they are not listed among the tables.
     """
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
@@ -193,7 +193,7 @@ def in_memory(guard: Guard, table: str, columns: list[str], rows: list[list[Any]
         connection.execute("COMMIT")
         for name in names:
             if name.lower() != table.lower() and not name.lower().startswith("sqlite_"):
-                view = f"CREATE VIEW IF NOT EXISTS {quoted(name)} AS SELECT * FROM {quoted(table)}"  # noqa: S608 - quoted
+                view = f"CREATE TEMP VIEW IF NOT EXISTS {quoted(name)} AS SELECT * FROM {quoted(table)}"  # noqa: S608 - quoted
                 connection.execute(view)
         _restrict(connection, guard)
     except BaseException:
