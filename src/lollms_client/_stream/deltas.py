@@ -1,6 +1,6 @@
 """What a backend's stream is made of, before it is parsed: the vocabulary between bindings and the stream parser.
 
-A piece of text is a plain `str`, since it comes by the hundred a second; whatever else a backend says natively has a type of its own.
+A piece of text is a plain `str`, since it comes by the hundred a second; whatever else a backend says natively has its own type.
 """
 
 from __future__ import annotations
