@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -207,15 +208,18 @@ def test_processes_that_write_at_once_leave_a_cache_that_holds(tools, tmp_path, 
         "found = discover([sys.argv[1]], cache=SchemaCache(sys.argv[2])); assert len(found.tools) == 4, found"
     )
     store = tmp_path / "store"
-    running = []
-    for _ in range(4):
-        running.append(subprocess.Popen([python, "-c", program, str(tools), str(store)], stderr=subprocess.PIPE))
-    for round_ in range(30):  # files change while the others scan
-        (tools / "b.py").write_text(f"def tool_b(n: int = {round_}): pass\n")
-        discover([tools], cache=SchemaCache(store))
-    for process in running:
-        _, errors = process.communicate(timeout=50)
-        assert process.returncode == 0, errors
+    with ExitStack() as stack:
+        command = [python, "-c", program, str(tools), str(store)]
+        running = [stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE)) for _ in range(4)]
+        for process in running:
+            stack.callback(process.kill)
+        for round_ in range(30):  # a file changes while the others scan
+            (tmp_path / "next.py").write_text(f"def tool_b(n: int = {round_}): pass\n")
+            (tmp_path / "next.py").replace(tools / "b.py")
+            discover([tools], cache=SchemaCache(store))
+        for process in running:
+            _, errors = process.communicate(timeout=50)
+            assert process.returncode == 0, errors
     assert discover([tools], cache=SchemaCache(store)) == discover([tools])
     assert [path.name for path in store.iterdir() if path.name.startswith(".writing")] == []
 

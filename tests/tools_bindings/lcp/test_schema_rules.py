@@ -344,9 +344,13 @@ def test_names_are_found_however_they_were_bound(before):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is of 3.12")
-def test_type_statements_are_aliases():
+def test_type_statements_are_aliases_and_type_parameters_say_nothing():
     assert parameter("a: M", "type M = list[int]") == {"type": "array", "items": {"type": "integer"}}
     assert parameter("a: P[int]", "type P[T] = list[T]") == {"type": "array", "items": {"type": "integer"}}
+    assert parameter("a: Box[int]", "class Box[T](TypedDict):\n    x: T")["properties"] == {"x": {"type": "integer"}}
+    found = library("def tool_x[T](a: T, b: list[T]): pass")
+    assert found.tools[0].input_schema["properties"] == {"a": {"type": "string"}, "b": {"type": "array"}}
+    assert found.diagnostics == ()
 
 
 @pytest.mark.req("TG-4.14", "TG-4.16")

@@ -69,13 +69,17 @@ class Annotations:
         self.names = names
         self.begin()
 
-    def begin(self) -> None:
-        """Forgets what the last tool brought."""
+    def begin(self, type_parameters: Iterable[str] = ()) -> None:
+        """Forgets what the last tool brought.
+
+        Args:
+            type_parameters: Those of the next tool (`def tool_x[T](...)`), of which nothing is known.
+        """
         self.definitions: dict[str, dict[str, Any]] = {}
         self.unresolved: list[str] = []
         self._open: list[str] = []
         self._shared: set[str] = set()
-        self._bound: dict[str, dict[str, Any] | None] = {}
+        self._bound: dict[str, dict[str, Any] | None] = dict.fromkeys(type_parameters)
         self._written = 0
 
     def parameter(self, node: ast.expr | None) -> tuple[dict[str, Any], bool]:

@@ -15,7 +15,6 @@ import logging
 import marshal
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import fields
@@ -162,6 +161,8 @@ def _load(path: Path) -> dict[str, _Entry]:
 
 
 def _replace(path: Path, content: bytes) -> None:
+    import tempfile  # heavier than all else here, and only a changed cache is written
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     temporary = Path(name)

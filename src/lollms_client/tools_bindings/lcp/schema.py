@@ -59,7 +59,7 @@ def parse_source(source: str, filename: str, *, stem: str | None = None, folder:
     except _NOT_PARSED as error:
         return _broken(text, filename, stem, folder, error)
     try:
-        return _Reader(module, text, stem).library(folder)
+        return _LibraryReader(module, text, stem).library(folder)
     except RecursionError as error:  # an expression that the parser took and nothing that walks it can
         return _broken(text, filename, stem, folder, error)
 
@@ -81,7 +81,7 @@ def _broken(text: str, filename: str, stem: str, folder: str, error: BaseExcepti
     reason = getattr(error, "msg", None) or str(error) or type(error).__name__
     where = f"{filename}, line {line}" if line else filename
     why = f"{where} is not valid Python: {reason}"
-    reader = _Reader(Module(ast.Module([], []), filename), None, stem)
+    reader = _LibraryReader(Module(ast.Module([], []), filename), None, stem)
     functions = broken_functions(text)
     names = {node.name for node in functions}
     tools = [reader.tool(node, broken=why) for node in functions if not _provides_prompt(node.name, names, stem)]
@@ -100,7 +100,7 @@ def _defines_more(text: str, tools: int) -> bool:
     return text.count("tool_") > tools and len(_TOOL_DEF.findall(text)) > tools
 
 
-class _Reader:
+class _LibraryReader:
     """Makes the library's value of a scanned module.
 
     Args:
@@ -172,8 +172,9 @@ class _Reader:
         declared = _declared(arguments)
         visible = {name: pair for name, pair in declared.items() if name not in _SKIPPED}
         description, texts = describe(_docstring(node), visible)
-        if self._annotations is not None:
-            self._annotations.begin()
+        type_parameters = [parameter.name for parameter in getattr(node, "type_params", ())]
+        if self._annotations is not None or type_parameters:
+            self._reader.begin(type_parameters)
         properties = {name: self._parameter(arg, default, texts.get(name)) for name, (arg, default) in visible.items()}
         input_schema: dict[str, Any] = {
             "type": "object",
@@ -226,9 +227,7 @@ class _Reader:
     def _annotated(self, arg: ast.arg) -> tuple[dict[str, Any], bool]:
         if arg.annotation is None:
             return {"type": "string"}, False
-        if self._annotations is None:
-            self._annotations = Annotations(Names(self.module.names))
-        reader = self._annotations
+        reader = self._reader
         try:
             schema, nullable = reader.parameter(arg.annotation)
         except RecursionError:
@@ -239,6 +238,13 @@ class _Reader:
             self.module.note("unresolved_annotation", said, arg.lineno)
         reader.unresolved.clear()
         return dict(schema), nullable
+
+    @property
+    def _reader(self) -> Annotations:
+        """Reads annotations that are more than a word of the table; made when the first one comes."""
+        if self._annotations is None:
+            self._annotations = Annotations(Names(self.module.names))
+        return self._annotations
 
     def _effects(self, name: str) -> frozenset[str] | None:
         declared = self.module.facts.get("TOOL_EFFECTS")
