@@ -181,7 +181,9 @@ def _plain(value: Any) -> tuple[bool, Any]:
         if (convert := _CONVERTERS.get(base)) is not None:
             return True, convert(value)
     if hasattr(type(value), "__dataclass_fields__"):
-        return True, {name: getattr(value, name) for name in value.__dataclass_fields__}
+        from dataclasses import fields
+
+        return True, {field.name: getattr(value, field.name) for field in fields(value)}
     for method in ("model_dump", "to_dict", "tolist", "item"):
         if callable(getattr(type(value), method, None)):
             return _called(getattr(value, method))

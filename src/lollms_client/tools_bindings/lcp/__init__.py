@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .binding import LCPBinding
+from .mounting import DEFAULT_TOOLS
 
-__all__ = ["BindingName", "LCPBinding"]
+__all__ = ["DEFAULT_TOOLS", "BindingName", "LCPBinding"]
 
 BindingName = "LCPBinding"
 

@@ -138,7 +138,7 @@ class ToolLoader:
             with lock:
                 found = self._loaded.get(library.path)
                 if found is None:
-                    found = self._run(library, code)
+                    return self._run(library, code)
         self._renew(found)
         return found
 
@@ -188,8 +188,7 @@ class ToolLoader:
         for key, handler in loaded.handlers.items():
             if self.handlers.available(stem, key):
                 config[key] = handler
-                loaded.call_hook(key, handler)
-                loaded.given[key] = True
+                loaded.give(key, True)
         init = getattr(loaded.module, "init_tools_library", None)
         if callable(init):
             if _takes_positional(init):

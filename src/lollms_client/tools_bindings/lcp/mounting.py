@@ -152,7 +152,7 @@ class Toolbox:
         """The files of a library, from the first place that has it."""
         from .discovery import library_files, read_library
 
-        if not name or Path(name).name != name:
+        if Path(name).name != name or name in ("", ".."):
             return []
         for place in self._places():
             for entry, folder in ((place / name, name), (place / f"{name}.py", "")):
