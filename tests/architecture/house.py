@@ -23,7 +23,7 @@ FLOORS: dict[str, int] = {
 KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_bindings": set(),
     "_tools": set(),
-    "_models": set(),
+    "_models": {"_bindings"},
     "lollms_llm_binding": {"_bindings"},
     "lollms_tools_binding": {"_bindings", "_tools"},
 }

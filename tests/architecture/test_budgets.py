@@ -15,11 +15,12 @@ DOCUMENTED_SIGNATURES = {
     "LollmsClient.__init__",
     "LollmsClient.generate_text",
     "LollmsClient.generate_with_tools",
+    "LollmsLLMBinding.__init__",
+    "EmbeddedBinding.__init__",
     "LollmsLLMBinding.generate_text",
     "LollmsLLMBinding.generate_from_messages",
     "LCPBinding.__init__",
 }
-BROAD_EXCEPT_MAY_STAND_IN: dict[str, str] = {}
 SKIP = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 FILES = sorted(modules())
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith, ast.Match, ast.TryStar)

@@ -12,6 +12,8 @@ Snapshot = dict[str, tuple[int, int]]
 """Relative path -> (size in bytes, modification time in ns)."""
 
 MAX_ENTRIES = 20_000
+OURS = ".lollms"
+"""The folder of a workspace in which we keep what is ours."""
 
 
 def snapshot(root: Path | None) -> Snapshot:
@@ -33,8 +35,7 @@ def snapshot(root: Path | None) -> Snapshot:
         with entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name != ".lollms":
-                        pending.append(entry.path)
+                    pending.extend([entry.path] if entry.name != OURS else [])
                 elif len(out) < MAX_ENTRIES:
                     stat = entry.stat(follow_symlinks=False)
                     out[entry.path[base:]] = (stat.st_size, stat.st_mtime_ns)
