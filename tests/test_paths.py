@@ -468,3 +468,49 @@ def test_no_race_gets_out(way, tmp_path):
     assert seen == {"mine"}
     assert sorted(outside.rglob("*")) == before
     assert (outside / "f").read_text() == (outside / "e" / "f").read_text() == "secret"
+
+
+@pytest.mark.timeout(120)
+def test_no_race_at_the_last_name_gets_out(way, tmp_path):
+    outside, root = tmp_path / "outside", tmp_path / "ws"
+    for folder, text in ((outside, "secret"), (root, "mine")):
+        folder.mkdir()
+        (folder / "f").write_text(text)
+    (root / "bad").symlink_to(outside / "f")
+    seen, refused = set(), 0
+    with Turning(root / "f", root / "bad") as turning, Workspace(root) as workspace:
+        for n in range(5_000):
+            try:
+                if n % 3 == 0:
+                    workspace.open("f", "a").close()
+                elif n % 3 == 1:
+                    seen.add(read(workspace, "f"))
+                else:
+                    seen.add(str(workspace.stat("f").st_size))
+            except (OSError, LollmsError):
+                refused += 1
+    assert turning.turns > 100
+    assert 0 < refused < 5_000
+    assert "secret" not in seen
+    assert (outside / "f").read_text() == "secret"
+
+
+def test_a_link_that_appears_between_the_look_and_the_opening_is_not_followed(tmp_path, monkeypatch):
+    root = tmp_path / "ws"
+    root.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    (root / "f").write_text("mine")
+    look = _paths._Place.found
+
+    def found(place):
+        about = look(place)
+        (root / "f").unlink(missing_ok=True)
+        (root / "f").symlink_to(tmp_path / "secret")
+        return about
+
+    monkeypatch.setattr(_paths._Place, "found", found)
+    with Workspace(root) as workspace:
+        for mode in ("r", "a", "w"):
+            with pytest.raises(OutsideWorkspaceError):
+                workspace.open("f", mode)
+    assert (tmp_path / "secret").read_text() == "secret"

@@ -343,7 +343,8 @@ def test_no_race_shows_a_database_from_outside(tools, ws, tmp_path):
     assert seen == {"mine"}
 
 
-def test_a_database_that_is_exchanged_while_it_is_opened_is_refused(ws, tmp_path, monkeypatch):
+@pytest.mark.parametrize("back", [False, True])
+def test_a_database_that_is_exchanged_while_it_is_opened_is_refused(ws, tmp_path, monkeypatch, back):
     (tmp_path / "outside").mkdir()
     (ws / "d").mkdir()
     make(tmp_path / "outside" / "x.db")
@@ -353,7 +354,11 @@ def test_a_database_that_is_exchanged_while_it_is_opened_is_refused(ws, tmp_path
     def exchanged(*args, **kwargs):
         (ws / "d").rename(ws / "was")
         (ws / "d").symlink_to(tmp_path / "outside")
-        return connect(*args, **kwargs)
+        connection = connect(*args, **kwargs)
+        if back:
+            (ws / "d").unlink()
+            (ws / "was").rename(ws / "d")
+        return connection
 
     monkeypatch.setattr(_sqlite.sqlite3, "connect", exchanged)
     with (
