@@ -126,7 +126,8 @@ class _LibraryReader:
             for node, path in functions
             if not _provides_prompt(node.name, names, self.stem)
         ]
-        self._check_facts({tool.name for tool in tools})
+        if facts:
+            self._check_facts({tool.name for tool in tools})
         own_prompt = f"tool_{self.stem}_prompt"
         return LibrarySpec(
             stem=self.stem,
