@@ -219,6 +219,20 @@ def test_a_circle_through_an_own_thread_is_an_error_and_no_deadlock(tmp_path):
     stop_lane("3:own")
 
 
+def test_a_call_that_leaves_the_queue_of_an_own_thread_never_starts(tmp_path):
+    release, ran = threading.Event(), []
+    first = threading.Thread(target=lambda: run(lambda: release.wait(30), tmp_path, lane="4:own"))
+    first.start()
+    with pytest.raises(ToolError, match="tool_queued did not start"):
+        run(lambda: ran.append(1), tmp_path, timeout=0.1, lane="4:own", name="tool_queued")
+    assert "tool_queued" not in still_running()
+    release.set()
+    first.join(30)
+    assert run(lambda: "after", tmp_path, lane="4:own") == ("done", "after")
+    assert ran == []
+    stop_lane("4:own")
+
+
 def test_a_forked_child_has_threads_of_its_own(tmp_path):
     code = (
         "import os, sys, warnings\n"

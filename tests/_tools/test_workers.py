@@ -138,7 +138,7 @@ def test_a_cancelled_call_kills_the_worker(pool, functions, tmp_path):
 
 
 def test_a_worker_that_dies_is_an_error_and_the_next_call_works(pool, functions, tmp_path):
-    with pytest.raises(ToolError, match=r"The worker process that ran tool_x died \(exit code 7\)"):
+    with pytest.raises(ToolError, match="The worker process that ran tool_x exited with status 7"):
         run(pool, functions.die, tmp_path)
     assert run(pool, functions.where, tmp_path)[0] == "done"
 
@@ -190,6 +190,16 @@ def test_an_own_thread_means_one_worker_for_the_library(pool, functions, tmp_pat
         found = list(threads.map(lambda n: run(pool, functions.where, tmp_path / str(n), lane="own")[1], range(8)))
     assert len({pid for _, pid in found}) == 1
     assert [folder for folder, _ in found] == [str(tmp_path / str(n)) for n in range(8)]
+
+
+def test_a_call_that_waits_too_long_for_its_librarys_worker_does_not_start(pool, functions, tmp_path):
+    run(pool, functions.where, tmp_path, lane="own")
+    first = threading.Thread(target=lambda: run(pool, functions.hang, tmp_path, lane="own", timeout=3.0))
+    first.start()
+    _until((tmp_path / "pids.txt").exists)
+    with pytest.raises(ToolError, match="did not start within its deadline"):
+        run(pool, functions.where, tmp_path, lane="own", timeout=0.1)
+    first.join(30)
 
 
 def test_workers_end_with_their_parent(functions, tmp_path):

@@ -32,14 +32,14 @@ POLL_SECONDS = 0.05
 class _Job:
     """One function to run, and the lock that opens when it has ended."""
 
-    __slots__ = ("abandoned", "call", "context", "done", "ended", "error", "function", "value", "workspace")
+    __slots__ = ("abandoned", "call", "context", "done", "ended", "error", "function", "started", "value", "workspace")
 
     def __init__(self, function: Callable[[], Any], workspace: str, call: RunningCall, context: Context) -> None:
         self.function = function
         self.workspace = workspace
         self.call = call
         self.context = context
-        self.abandoned = self.ended = False  # both guarded by the pool's lock: a job is either left behind or has ended
+        self.abandoned = self.started = self.ended = False  # changed under the pool's lock once a caller may look at them
         self.value: Any = None
         self.error: BaseException | None = None
         self.done: LockType = allocate_lock()
@@ -96,6 +96,7 @@ class _Pool:
         self.made = 0
 
     def start(self, job: _Job) -> None:
+        job.started = True
         try:
             worker = self.idle.pop()
         except IndexError:
@@ -129,8 +130,15 @@ class _Pool:
             if job.ended:
                 return False
             job.abandoned = True
-            self.abandoned.add(job)
+            if job.started:
+                self.abandoned.add(job)
             return True
+
+    def begins(self, job: _Job) -> bool:
+        """Notes that a lane comes to a job; False when its caller has left already, so that it must not start any more."""
+        with self.lock:
+            job.started = not job.abandoned
+            return job.started
 
     def lane(self, key: str) -> _Lane:
         with self.lock:
@@ -151,7 +159,7 @@ class _Lane(threading.Thread):
 
     def run(self) -> None:
         while (job := self.jobs.get()) is not None:
-            if not job.abandoned:  # one whose caller left before its turn came never starts
+            if _pool.begins(job):
                 job.run()
             with _pool.lock:
                 _pool.end(job)
@@ -204,6 +212,8 @@ def run_in_thread(
         _pool.abandon(job)
         raise
     if outcome != "done":
+        if not job.started:
+            raise ToolError(f"{call.name} did not start: another call of its library still runs in the library's own thread.")
         return outcome, None
     if job.error is not None:
         try:

@@ -6,9 +6,9 @@ import io
 import json
 import os
 import pickle
+import signal
 import sys
 import threading
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -62,7 +62,7 @@ def _unpickled(data: bytes, parent: _Parent, questions: dict[str, _Question]) ->
 def _die_with_parent(lifeline: int) -> None:
     def watch() -> None:
         os.read(lifeline, 1)
-        os._exit(0)
+        os.killpg(0, signal.SIGKILL)  # this process leads its session: what a tool started goes too
 
     threading.Thread(target=watch, name="lollms-lifeline", daemon=True).start()
 
@@ -71,13 +71,9 @@ def _call(parent: _Parent, data: bytes, questions: dict[str, _Question]) -> dict
     try:
         workspace, function, args = _unpickled(data, parent, questions)
         change_to(workspace)
-        return {"value": _run(function, args)}
+        return {"value": function(*args)}
     except BaseException as error:  # noqa: BLE001 - the parent hears of it and decides
         return {"error": f"{type(error).__name__}: {error}" if str(error) else type(error).__name__}
-
-
-def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    return function(*args)
 
 
 def main(pipe: int, lifeline: int) -> None:

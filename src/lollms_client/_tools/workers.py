@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Pipe
 from typing import Any
 
+from .._process.child import exit_reason
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
 from .workspace import start_folder
@@ -128,8 +129,8 @@ class WorkerPool:
         handlers = handlers or {}
         payload = _pickled((workspace, function, args), handlers, call.name)
         lane = self._lanes.setdefault(call.lane, threading.Lock()) if call.lane else None
-        if lane is not None and not lane.acquire(timeout=timeout if timeout is not None else -1):
-            return "late", None
+        if lane is not None and not lane.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
+            raise ToolError(f"{call.name} did not start within its deadline: another call of its library still runs.")
         token = CURRENT.set(call)
         try:
             return self._run_in(self._take(workspace, call.lane), payload, call, timeout, handlers)
@@ -155,8 +156,8 @@ class WorkerPool:
             else:
                 self._discard(worker)
         if outcome == "lost":
-            code = worker.process.returncode
-            raise ToolError(f"The worker process that ran {call.name} died (exit code {code}). The next call gets a new one.")
+            how = exit_reason(worker.process.returncode)
+            raise ToolError(f"The worker process that ran {call.name} {how}. The next call gets a new one.")
         if "error" in reply:
             raise ToolError(str(reply["error"]))
         return outcome, reply.get("value")
