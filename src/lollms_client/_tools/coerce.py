@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
+from ..errors import LollmsError
+
 __all__ = [
     "SCALARS", "Check", "Mismatch", "all_of", "anything", "as_dict", "as_list", "nothing", "number_limits", "one_of", "or_null",
     "show", "size_limits", "text_limits", "unique",
@@ -23,7 +25,7 @@ Check = Callable[[Any], Any]
 _INTEGER = re.compile(r"[+-]?\d{1,4000}(?:\.0*)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
 _BOOLEANS = {"true": True, "false": False}
-class Mismatch(Exception):
+class Mismatch(LollmsError):
     """A value that does not fit. The path grows from the inside out, as the checks that called one another return.
 
     Args:

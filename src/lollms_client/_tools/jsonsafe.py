@@ -15,6 +15,8 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+from ..errors import LollmsError
+
 __all__ = ["Unrepresentable", "cap", "to_json"]
 
 MAX_DEPTH = 200
@@ -27,7 +29,7 @@ _CONVERTERS: dict[type, Callable[[Any], Any]] = {}
 """Types of the standard library that need an import, filled when a value first needs one."""
 
 
-class Unrepresentable(Exception):
+class Unrepresentable(LollmsError):
     """A value that JSON cannot hold; the text names its key."""
 
 

@@ -243,6 +243,8 @@ def test_the_workspace_is_the_contexts_else_the_bindings_else_the_current_folder
     assert binding.execute_tool("tool_where", {}, tool_context={"workspace_path": given})["output"] == str(given)
     assert binding.execute_tool("tool_where", {}, tool_context={"workspace_path": None})["output"] == str(tmp_path / "workspace")
     assert given.is_dir()
+    relative = {"workspace_path": os.path.relpath(given)}
+    assert binding.execute_tool("tool_where", {}, tool_context=relative)["output"] == str(given)
     bare = lcp(isolation=isolation, workspace_path=None)
     assert bare.workspace_path == os.getcwd()
     assert bare.execute_tool("tool_where", {})["output"] == os.getcwd()

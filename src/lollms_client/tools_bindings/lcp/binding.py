@@ -22,7 +22,7 @@ from lollms_client._tools.normalise import DEFAULT_LIMIT, failure
 from lollms_client._tools.spec import Diagnostic, LibrarySpec, ToolSpec
 from lollms_client._tools.threads import run_in_thread, still_running, stop_lane
 from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace, start_folder
-from lollms_client.errors import ConfigurationError, ToolError, ToolLoadError, UnknownNameError
+from lollms_client.errors import ConfigurationError, ToolError, ToolLoadError, ToolTimeoutError, UnknownNameError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
 
 from .handlers import CONFIRM, HANDLER_KEYS, INTERACTION, HostHandlers
@@ -109,8 +109,8 @@ class LCPBinding(LollmsToolBinding):
         if unknown:
             raise unknown_settings(unknown, [n for n in LCPBinding.__init__.__annotations__ if n not in ("unknown", "return")])
         start_folder()
-        here = current_folder()
-        self.workspace_path = resolve_workspace(workspace_path, here) if workspace_path else here
+        self._folder = current_folder()
+        self.workspace_path = resolve_workspace(workspace_path, self._folder) if workspace_path else self._folder
         self.host_tool_configs = checked_configs(host_tool_configs)
         self.autonomy_level = check_level(autonomy_level, "autonomy_level")
         self.timeout = positive("timeout", timeout)
@@ -180,9 +180,9 @@ class LCPBinding(LollmsToolBinding):
         texts = self._provided(tool_context)
         tools = []
         for name, shown in self.discovered_tools.items():
-            path = self._toolbox.entries[name].library.path
             tool = deepcopy(shown)
-            tool["description"] = described(shown["description"], texts.get(path, {}), name)
+            if (entry := self._toolbox.entries.get(name)) is not None:
+                tool["description"] = described(shown["description"], texts.get(entry.library.path, {}), name)
             tools.append(tool)
         return tools
 
@@ -215,7 +215,7 @@ class LCPBinding(LollmsToolBinding):
             if not has_providers(entry.library) or entry.spec.broken:
                 continue
             try:
-                texts, failures = self._in_library(entry, workspace, "prompts", PROMPT_SECONDS) or ({}, {"": "took too long"})
+                texts, failures = self._in_library(entry, workspace, "prompts", PROMPT_SECONDS)
             except ToolError as error:
                 texts, failures = {}, {"": str(error)}
             found[path] = texts
@@ -327,19 +327,29 @@ class LCPBinding(LollmsToolBinding):
 
     def _workspace_of(self, context: Mapping[str, Any] | None) -> str:
         path = context.get("workspace_path") if context else None
-        return resolve_workspace(path, self.workspace_path) if path else self.workspace_path
+        return resolve_workspace(path, self._folder) if path else self.workspace_path
 
     def _in_library(self, entry: Entry, workspace: str, what: Literal["load", "prompts"], timeout: float | None) -> Any:
-        """Loads a library, or runs its prompt providers, where its calls run; None when that took too long."""
+        """Loads a library, or runs its prompt providers, where its calls run.
+
+        Raises:
+            ToolLoadError: It cannot be loaded.
+            ToolTimeoutError: That took too long.
+        """
         running = RunningCall(entry.spec.name, parent=CURRENT.get(), lane=self._lane(entry.library))
-        if self.isolation == "process":
-            return self._in_worker(_Place(entry, running, workspace, timeout), what)[1]
 
         def work() -> Any:
             module = self._loader.load(entry.library, entry.code).module
             return module if what == "load" else provided_texts(entry.library, module)
 
-        return run_in_thread(work, workspace, running, timeout)[1]
+        if self.isolation == "process":
+            outcome, value = self._in_worker(_Place(entry, running, workspace, timeout), what)
+        else:
+            outcome, value = run_in_thread(work, workspace, running, timeout)
+        if outcome != "done":
+            said = f"The tool library {entry.library.stem!r} took longer than {timeout:g} seconds to load or to describe itself."
+            raise ToolTimeoutError(said, still_running=self.isolation == "thread")
+        return value
 
     def _in_worker(self, place: _Place, what: str, **more: Any) -> tuple[str, Any]:
         """Runs a function of `remote` in a worker process."""
