@@ -187,6 +187,6 @@ class LollmsClient:
 def _build(kind: str, name: str | None, config: Mapping[str, Any] | None, folder: str | Path | None) -> Any:
     if name is None:
         return None
-    from ._bindings.registry import load_binding
+    from ._bindings.registry import create
 
-    return load_binding(kind, name, folder)(**(config or {}))
+    return create(kind, name, config, folder)

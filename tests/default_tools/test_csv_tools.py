@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import sqlite3
 
 import pytest
 from hypothesis import given
@@ -25,7 +27,7 @@ def ask(tools, ws, done):
 
     def output(content, query="SELECT * FROM data"):
         (ws / "f.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-        return done(tools.tool_query_csv("f.csv", query))
+        return done(tools.tool_execute_query("f.csv", query))
 
     return output
 
@@ -119,21 +121,22 @@ def test_spaces_around_values_and_unclosed_quotes_are_noted(ask):
 
 def test_errors_name_the_columns(tools, ws, failed):
     (ws / "f.csv").write_text(SALES)
-    error = failed(tools.tool_query_csv("f.csv", "SELECT unit FROM data"))
+    error = failed(tools.tool_execute_query("f.csv", "SELECT unit FROM data"))
     assert error == "SQL Error: no such column: unit. Did you mean units? The tables are: data(region, units, price)."
-    assert failed(tools.tool_query_csv("g.csv", "SELECT 1")) == "File 'g.csv' not found. There is: f.csv."
+    assert failed(tools.tool_execute_query("g.csv", "SELECT 1")) == "File 'g.csv' not found. There is: f.csv."
     for query in ("DELETE FROM data", "DROP TABLE data", "CREATE TABLE x(a)", "ATTACH 'x' AS y"):
-        assert failed(tools.tool_query_csv("f.csv", query)).startswith("SQL Error: ")
+        assert failed(tools.tool_execute_query("f.csv", query)).startswith("SQL Error: ")
     assert [p.name for p in ws.iterdir()] == ["f.csv"]
 
 
-def test_each_kind_of_file_has_its_tool(tools, ws, failed):
+def test_a_table_that_is_in_another_file_is_found_for_the_model(tools, ws, failed):
     (ws / "f.csv").write_text(SALES)
-    (ws / "f.db").touch()
-    assert "Use tool_query_csv" in failed(tools.tool_execute_query("f.csv", "SELECT 1"))
-    assert "Use tool_execute_query" in failed(tools.tool_query_csv("f.db", "SELECT 1"))
-    assert "Use tool_describe_csv" in failed(tools.tool_describe_database("f.csv"))
-    assert "Use tool_describe_database" in failed(tools.tool_describe_csv("f.db"))
+    with contextlib.closing(sqlite3.connect(ws / "shop.db")) as db:
+        db.execute("CREATE TABLE Orders (id)")
+        db.commit()
+    said = failed(tools.tool_execute_query("f.csv", "SELECT * FROM orders"))
+    assert said.endswith("The table orders is in the database 'shop.db': give that as database_name.")
+    assert "is in the database" not in failed(tools.tool_execute_query("f.csv", "SELECT * FROM nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -147,22 +150,22 @@ def test_each_kind_of_file_has_its_tool(tools, ws, failed):
 )
 def test_what_is_no_csv_is_refused(tools, ws, failed, content, said):
     (ws / "f.csv").write_bytes(content)
-    assert said in failed(tools.tool_query_csv("f.csv", "SELECT 1"))
+    assert said in failed(tools.tool_execute_query("f.csv", "SELECT 1"))
 
 
 def test_limits_are_stated(tools, ws, failed, monkeypatch):
     (ws / "f.csv").write_text("a\n" + "1\n" * 100)
     monkeypatch.setattr(_csv, "_MAX_ROWS", 99)
-    assert "more than 99 rows" in failed(tools.tool_query_csv("f.csv", "SELECT 1"))
+    assert "more than 99 rows" in failed(tools.tool_execute_query("f.csv", "SELECT 1"))
     (ws / "f.csv").write_text(",".join(f"c{n}" for n in range(1500)) + "\n")
-    assert "1,500 columns" in failed(tools.tool_query_csv("f.csv", "SELECT 1"))
+    assert "1,500 columns" in failed(tools.tool_execute_query("f.csv", "SELECT 1"))
     with Workspace(ws) as workspace, pytest.raises(LollmsError, match="more than 100 bytes"):
         _csv.load_csv(workspace, "f.csv", 100)
 
 
 def test_a_csv_is_described(tools, ws, done):
     (ws / "f.csv").write_text(SALES)
-    assert done(tools.tool_describe_csv("f")).splitlines() == [
+    assert done(tools.tool_describe_database("f")).splitlines() == [
         "data(region TEXT: 'North'|'South', units INTEGER: 1 not numbers, e.g. 'n/a', price REAL: 1 NULL), 3 rows",
         "First rows of data:",
         "North | 10 | 2.5",

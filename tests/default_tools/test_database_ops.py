@@ -91,7 +91,7 @@ def test_a_query_without_rows_says_how_to_go_on(tools, shop, done):
 def test_a_missing_database_is_named_with_those_there_are(tools, ws, failed):
     assert (
         failed(tools.tool_execute_query("x.db", "SELECT 1"))
-        == "Database 'x.db' not found. The workspace has no .db or .sqlite file."
+        == "Database 'x.db' not found. The workspace has no database and no CSV file."
     )
     make(ws / "shop.db")
     assert failed(tools.tool_execute_query("x.db", "SELECT 1")) == "Database 'x.db' not found. There is: shop.db."
@@ -465,15 +465,13 @@ def test_the_prompt_tells_what_there_is_to_ask_about(tools, ws, shop):
     (ws / "sub").mkdir()
     (ws / "sub" / "targets.csv").write_text("region,target\nNorth,10\nSouth,n/a\nEast,12\n")
     assert tools.tool_database_ops_prompt().splitlines() == [
-        "SQLite databases in the workspace (use tool_execute_query):",
-        "- shop.db: customers(id INTEGER, name TEXT), 0 rows; \"order lines\"(id INTEGER, region TEXT: 'South'|'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-01', picture BLOB: 40 NULL, customer INT: is customers.id), 120 rows; north(id INTEGER, region TEXT: 'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-02', picture BLOB: 20 NULL, customer INT), 60 rows",
-        "CSV files in the workspace (use tool_query_csv; the table is named data):",
-        "- sub/targets.csv: data(region TEXT: 'North'|'South'|'East', target INTEGER: 1 not numbers, e.g. 'n/a'), 3 rows",
+        "Database shop.db: customers(id INTEGER, name TEXT), 0 rows; \"order lines\"(id INTEGER, region TEXT: 'South'|'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-01', picture BLOB: 40 NULL, customer INT: is customers.id), 120 rows; north(id INTEGER, region TEXT: 'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-02', picture BLOB: 20 NULL, customer INT), 60 rows",
+        "CSV file sub/targets.csv: data(region TEXT: 'North'|'South'|'East', target INTEGER: 1 not numbers, e.g. 'n/a'), 3 rows",
     ]
 
 
 def test_the_prompt_follows_the_files_and_bears_with_broken_ones(tools, ws, tmp_path):
-    assert tools.tool_database_ops_prompt() == "No SQLite database in the workspace.\nNo CSV file in the workspace."
+    assert tools.tool_database_ops_prompt() == ""
     (ws / "a.csv").write_text("x\n1\n")
     assert "x INTEGER), 1 row" in tools.tool_database_ops_prompt()
     (ws / "a.csv").write_text("y\n1\n2\n")
@@ -483,6 +481,6 @@ def test_the_prompt_follows_the_files_and_bears_with_broken_ones(tools, ws, tmp_
     make(tmp_path / "elsewhere.db")
     os.mkfifo(ws / "p.csv")
     prompt = tools.tool_database_ops_prompt()
-    assert "- b.csv: cannot be read ('b.csv' is not text but binary data (2 bytes).)" in prompt
+    assert "b.csv: cannot be read ('b.csv' is not text but binary data (2 bytes).)" in prompt
     assert "out.db" not in prompt
     assert "p.csv" not in prompt

@@ -30,7 +30,7 @@ OURS = [
 ]
 PATHS = {
     "workspace_tools": {"path", "source", "destination", "first", "second", "pattern"},
-    "database_ops": {"database_name", "file_name"},
+    "database_ops": {"database_name"},
 }
 
 
@@ -188,7 +188,7 @@ def test_without_a_root_the_libraries_work_in_the_working_directory_of_the_call(
         tools.tool_write_file("data.csv", f"a\n{name}\n")
         results[name] = (
             tools.tool_read_file("data.csv")["output"],
-            databases.tool_query_csv("data", "SELECT a FROM data")["output"]["rows"],
+            databases.tool_execute_query("data", "SELECT a FROM data")["output"]["rows"],
         )
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("one", "two")]

@@ -58,7 +58,7 @@ def test_files_are_those_of_the_call_s_workspace(tmp_path):
         result = binding.execute_tool("tool_write_file", {"path": "f.csv", "content": f"x\n{name}\n"}, tool_context=context)
         assert result["success"], result
         result = binding.execute_tool(
-            "tool_query_csv", {"file_name": "f.csv", "query": "SELECT x FROM data"}, tool_context=context
+            "tool_execute_query", {"database_name": "f.csv", "query": "SELECT x FROM data"}, tool_context=context
         )
         assert result["output"] == {"columns": ["x"], "rows": [[name]], "total_rows": 1}
         assert (tmp_path / name / "f.csv").read_text() == f"x\n{name}\n"
@@ -131,4 +131,4 @@ def test_the_library_speaks_of_the_workspace_of_the_call(tmp_path):
     (tmp_path / "a" / "s.csv").write_text("region,units\nNorth,1\n")
     binding = LCPBinding(workspace_path=tmp_path)
     (text,) = binding.library_prompts({"workspace_path": str(tmp_path / "a")}).values()
-    assert "- s.csv: data(region TEXT: 'North', units INTEGER), 1 row" in text
+    assert "CSV file s.csv: data(region TEXT: 'North', units INTEGER), 1 row" in text

@@ -79,7 +79,7 @@ def database(name: str, query: str, gives: Any = None) -> Call:
 
 
 def table(name: str, query: str, gives: Any = None) -> Call:
-    return Call("tool_query_csv", {"file_name": name, "query": query}, gives)
+    return Call("tool_execute_query", {"database_name": name, "query": query}, gives)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import LollmsError
 from ..models import ModelEntry, ModelProgress, catalogue, default_model, entry, models_home, pull, remove, verify
 
-__all__ = ["register"]
+__all__ = ["ensure_model", "register"]
 
 _WHICH = "an id of the catalogue (`lollms models list`)"
 
@@ -35,6 +35,25 @@ def register(subparsers: Any) -> None:
         _command(commands, name, run, text).add_argument("ids", nargs="*", metavar="id", help=_WHICH)
     _command(commands, "rm", _rm, "delete model files").add_argument("ids", nargs="+", metavar="id", help=_WHICH)
     _command(commands, "home", _home, "print the folder of the model files")
+
+
+def ensure_model(name: str | None) -> str:
+    """The model that is to be used, fetched where it is not here yet, its progress on standard error.
+
+    Args:
+        name: An id of the catalogue or the path of a GGUF file; None for the default model.
+
+    Returns:
+        The id or path, for the embedded binding's `model_name`.
+    """
+    row = default_model() if name is None else entry(name)
+    if not row.path().is_file():
+        line = _ProgressLine()
+        try:
+            pull(row, progress=line)
+        finally:
+            line.end()
+    return row.id
 
 
 def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:

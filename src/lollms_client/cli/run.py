@@ -82,10 +82,15 @@ def tools_config(folders: list[str], yes: bool) -> dict[str, Any]:
     own = [str(Path(folder).resolve()) for folder in folders]
     return {
         "tools_folders": [*own, str(DEFAULT_TOOLS)],
-        "confirm_handler": cli_confirm_handler,
+        "confirm_handler": _allow if yes else cli_confirm_handler,
         "user_interaction_handler": cli_user_interaction_handler,
         **({"autonomy_level": "full_access"} if yes else {}),
     }
+
+
+def _allow(source: str, script_label: str, argv: list[str] | None = None) -> tuple[str, str]:
+    """The answer that `--yes` gives to every question."""
+    return "allow", ""
 
 
 def _print_json(event: ev.Event) -> None:

@@ -547,7 +547,7 @@ CLIENTS = {
 
 def _open_value(source: Source) -> float:
     """Quantity times price over the open orders."""
-    price = {row["part"]: float(row["price"]) for row in source.rows("prices.csv")}
+    price = {row["part"]: float(row["price"]) for row in source.rows("prices.txt")}
     return sum(int(o["quantity"]) * price[o["part"]] for o in source.table("parts.db", "orders") if o["status"] == "open")
 
 
@@ -559,9 +559,9 @@ def _late_fees(source: Source) -> int:
 THREE_TOOLS = (
     Task(
         id="parts-order-value",
-        prompt="parts.db has orders, prices.csv has the price of each part. Add up quantity times price over the orders with the "
+        prompt="parts.db has orders, prices.txt has the price of each part. Add up quantity times price over the orders with the "
         "status open, and write the total into value.txt: only the number.",
-        files={"parts.db": PARTS, "prices.csv": PRICES},
+        files={"parts.db": PARTS, "prices.txt": PRICES},
         check=file_number("value.txt", _open_value, 0.001),
         may_change=("value.txt",),
         tools=3,

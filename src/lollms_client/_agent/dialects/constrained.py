@@ -122,7 +122,8 @@ def _arguments(spec: ToolSpec, files: Sequence[str]) -> dict[str, Any]:
         if prop is not None and prop.get("type") == "string" and 0 < len(choices) <= MAX_CHOICES:
             schema["properties"][argument] = {"type": "string", "enum": choices}
     schema["additionalProperties"] = False
-    return _for_decoder(schema)
+    bound: dict[str, Any] = _for_decoder(schema)
+    return bound
 
 
 def _for_decoder(schema: Any) -> Any:

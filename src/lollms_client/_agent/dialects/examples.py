@@ -34,12 +34,12 @@ class _Example:
 _EXAMPLES = (
     _Example(
         "How many guests in guests.csv come from Oslo?",
-        "Files in the workspace: guests.csv\nCSV file guests.csv (table data): name, city, nights",
+        "Files in the workspace: guests.csv\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER), 31 rows",
         (
             _Step(
                 "count the rows of guests.csv with city Oslo",
-                "tool_query_csv",
-                {"file_name": "guests.csv", "query": "SELECT COUNT(*) FROM data WHERE city = 'Oslo'"},
+                "tool_execute_query",
+                {"database_name": "guests.csv", "query": "SELECT COUNT(*) FROM data WHERE city = 'Oslo'"},
                 '{"columns": ["COUNT(*)"], "rows": [[7]], "total_rows": 1}',
             ),
             _Step("nothing", FINAL, {"answer": "7 guests come from Oslo."}),
@@ -61,7 +61,7 @@ _EXAMPLES = (
     _Example(
         "Which team in staff.db has the highest total salary? Write its name to top.txt.",
         "Files in the workspace: staff.db\n"
-        "SQLite database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
+        "Database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
         (
             _Step(
                 "sum the salaries per team in staff.db; write the highest into top.txt",

@@ -64,8 +64,11 @@ def _identifier(name: str) -> str:
 
 def _table(connection: sqlite3.Connection, name: str) -> _TableFacts:
     about = connection.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
-    links = {row[3]: f"{row[2]}.{row[4] or 'rowid'}" for row in connection.execute(f"PRAGMA foreign_key_list({quoted(name)})")}
-    plain = [_Column(_identifier(row[1]), row[2], f"is {links[row[1]]}" if row[1] in links else "") for row in about]
+    links = {
+        row[3]: f"is {row[2]}.{row[4] or _key(connection, row[2])}"
+        for row in connection.execute(f"PRAGMA foreign_key_list({quoted(name)})").fetchall()
+    }
+    plain = [_Column(_identifier(row[1]), row[2], links.get(row[1], "")) for row in about]
     try:
         rows, kinds = _count(connection, name, [row[1] for row in about[:_COLUMNS]])
         noted = [
@@ -76,6 +79,12 @@ def _table(connection: sqlite3.Connection, name: str) -> _TableFacts:
     except sqlite3.Error:
         return _TableFacts(name, None, plain)  # a view that is broken, or no time left
     return _TableFacts(name, rows, noted + plain[_COLUMNS:])
+
+
+def _key(connection: sqlite3.Connection, table: str) -> str:
+    """A table's primary key, which a reference without a column means; `rowid` where it has none of one column."""
+    keys = [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})") if row[5]]
+    return keys[0] if len(keys) == 1 else "rowid"
 
 
 def _count(connection: sqlite3.Connection, table: str, columns: list[str]) -> tuple[int, list[dict[str, int]]]:

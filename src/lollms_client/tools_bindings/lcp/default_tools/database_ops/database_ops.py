@@ -6,6 +6,7 @@ Source: tool guide §3, §6, §10; CONTRACT A9, A17.
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -39,24 +40,18 @@ TOOL_LIBRARY_DESC = "Answers questions about the SQLite databases and CSV files 
 TOOL_LIBRARY_ICON = "🗄️"
 
 # Reading is all that they do, unless the host sets read_only to False: then tool_execute_query asks about what it destroys.
-TOOL_EFFECTS = {
-    "tool_execute_query": ["read"],
-    "tool_describe_database": ["read"],
-    "tool_query_csv": ["read"],
-    "tool_describe_csv": ["read"],
-}
-# The first pattern takes .db, .db3, .sqlite and .sqlite3, and leaves out the -wal, -shm and -journal files beside them.
+TOOL_EFFECTS = {"tool_execute_query": ["read"], "tool_describe_database": ["read"]}
+# Takes .db, .db3, .sqlite, .sqlite3, .csv and .tsv, and leaves out the -wal, -shm and -journal files beside databases.
 TOOL_WORKSPACE_PATHS = {
-    "tool_execute_query": {"database_name": "*.[ds]*[be3]"},
-    "tool_describe_database": {"database_name": "*.[ds]*[be3]"},
-    "tool_query_csv": {"file_name": "*.[ct]sv"},
-    "tool_describe_csv": {"file_name": "*.[ct]sv"},
+    "tool_execute_query": {"database_name": "*.[cdst]*[be3v]"},
+    "tool_describe_database": {"database_name": "*.[cdst]*[be3v]"},
 }
 
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".db3")
 _TABLES = (".csv", ".tsv")
 _ROWS = 50
 _SAMPLED_TABLES = 10
+_NO_TABLE = re.compile(r"no such table: (\w+)")
 _PROMPT_FILES = 12
 _PROMPT_CSV_BYTES = 5_000_000
 _PROMPT_SECONDS = 0.3
@@ -81,67 +76,61 @@ def tool_database_ops_prompt() -> str:
     with _HOST.workspace() as workspace:
         databases = [_described_once(workspace, name) for name in file_names(workspace, _DATABASES)[:_PROMPT_FILES]]
         tables = [_described_once(workspace, name) for name in file_names(workspace, _TABLES)[:_PROMPT_FILES]]
-    return "\n".join(
-        [
-            "SQLite databases in the workspace (use tool_execute_query):"
-            if databases
-            else "No SQLite database in the workspace.",
-            *databases,
-            "CSV files in the workspace (use tool_query_csv; the table is named data):"
-            if tables
-            else "No CSV file in the workspace.",
-            *tables,
-        ]
-    )
+    return "\n".join([*databases, *tables])
 
 
 @answers
 def tool_execute_query(database_name: str, query: str) -> dict[str, Any]:
-    """Runs one SQL SELECT query on a SQLite database of the workspace. Returns columns, rows (at most 50) and total_rows.
+    """Runs one SQL SELECT query on a SQLite database or a CSV file of the workspace. The table of a CSV file is named data.
+    Returns columns, rows (at most 50) and total_rows.
 
     Args:
-        database_name (str): The database file, for example "shop.db".
+        database_name (str): The file, for example "shop.db" or "sales.csv".
         query (str): One SQLite query, for example "SELECT region, SUM(units) FROM orders GROUP BY region".
     """
     query = _statement(query)
     with _HOST.workspace() as workspace:
-        path = _find(workspace, database_name, _DATABASES, "Database", "tool_query_csv")
-        guard = Guard(writable=not as_bool(_HOST.config.get("read_only"), default=True))
-        with _opened(workspace, path, guard) as connection:
-            if guard.writable:
-                query = _approved(connection, guard, database_name, query)
-            return _answer(run(connection, guard, query, _ROWS))
+        path = _find(workspace, database_name)
+        try:
+            return _query_csv(workspace, path, query) if _is_csv(path) else _query_database(workspace, path, database_name, query)
+        except ToolError as error:
+            raise ToolError(f"{error}{_elsewhere(workspace, path, str(error))}") from error
 
 
 @answers
 def tool_describe_database(database_name: str) -> str:
-    """Shows the tables of a SQLite database with their columns, types, values and number of rows.
+    """Shows the tables of a SQLite database, or a CSV file as a table: columns with types and values, number of rows, first rows.
 
     Args:
-        database_name (str): The database file, for example "shop.db".
+        database_name (str): The file, for example "shop.db" or "sales.csv".
     """
     with _HOST.workspace() as workspace:
-        path = _find(workspace, database_name, _DATABASES, "Database", "tool_describe_csv")
+        path = _find(workspace, database_name)
+        if _is_csv(path):
+            return _describe_csv(workspace, path)
         with _opened(workspace, path, Guard()) as connection:
             lines = describe(connection)
             samples = [_sample(connection, name) for name in list(table_columns(connection))[:_SAMPLED_TABLES]]
     return "\n".join([*lines, *filter(None, samples)]) or f"'{shown(path)}' is a database without tables."
 
 
-@answers
-def tool_query_csv(file_name: str, query: str) -> dict[str, Any]:
-    """Runs one SQL SELECT query on a CSV file of the workspace. The table is named data.
-    Returns columns, rows (at most 50) and total_rows.
+# -- helpers -------------------------------------------------------------------------------------------------------------------
 
-    Args:
-        file_name (str): The CSV file, for example "sales.csv".
-        query (str): One SQLite query, for example "SELECT region, SUM(units) FROM data GROUP BY region".
-    """
-    query = _statement(query)
-    with _HOST.workspace() as workspace:
-        path = _find(workspace, file_name, _TABLES, "File", "tool_execute_query")
-        table = load_csv(workspace, path)
-    guard = Guard()
+
+def _is_csv(path: str) -> bool:
+    return path.lower().endswith(_TABLES)
+
+
+def _query_database(workspace: Workspace, path: str, given: str, query: str) -> dict[str, Any]:
+    guard = Guard(writable=not as_bool(_HOST.config.get("read_only"), default=True))
+    with _opened(workspace, path, guard) as connection:
+        if guard.writable:
+            query = _approved(connection, guard, given, query)
+        return _answer(run(connection, guard, query, _ROWS))
+
+
+def _query_csv(workspace: Workspace, path: str, query: str) -> dict[str, Any]:
+    table, guard = load_csv(workspace, path), Guard()
     with contextlib.closing(_connection(table, path, guard)) as connection:
         result = _answer(run(connection, guard, query, _ROWS))
     wanted = query.lower()
@@ -149,38 +138,38 @@ def tool_query_csv(file_name: str, query: str) -> dict[str, Any]:
     return {**result, "notes": notes} if notes else result
 
 
-@answers
-def tool_describe_csv(file_name: str) -> str:
-    """Shows the columns of a CSV file with types and values, the number of rows, the first rows and what is odd in it.
-
-    Args:
-        file_name (str): The CSV file, for example "sales.csv".
-    """
-    with _HOST.workspace() as workspace:
-        path = _find(workspace, file_name, _TABLES, "File", "tool_describe_database")
-        table = load_csv(workspace, path)
+def _describe_csv(workspace: Workspace, path: str) -> str:
+    table = load_csv(workspace, path)
     with contextlib.closing(_connection(table, path, Guard())) as connection:
         return "\n".join([describe(connection)[0], _sample(connection, "data"), *(text for _, text in table.notes)])
 
 
-# -- helpers -------------------------------------------------------------------------------------------------------------------
+def _elsewhere(workspace: Workspace, path: str, said: str) -> str:
+    """Where a table stands that a query looked for in the wrong file."""
+    missing = _NO_TABLE.search(said)
+    if missing is None:
+        return ""
+    for other in file_names(workspace, _DATABASES)[:_PROMPT_FILES]:
+        if other != path:
+            with contextlib.suppress(OSError, LollmsError), _opened(workspace, other, Guard()) as connection:
+                if missing[1].lower() in {name.lower() for name in table_columns(connection)}:
+                    return f" The table {missing[1]} is in the database '{shown(other)}': give that as database_name."
+    return ""
 
 
-def _find(workspace: Workspace, given: object, endings: tuple[str, ...], noun: str, other: str) -> str:
+def _find(workspace: Workspace, given: object) -> str:
     """The file that is meant: by its path, without its ending, or in another case. Says what is there otherwise."""
-    name = as_text(given, "database_name" if noun == "Database" else "file_name").strip()
+    name = as_text(given, "database_name").strip()
     if workspace.kind(name) == "file":
-        foreign = _TABLES if endings == _DATABASES else _DATABASES
-        if name.lower().endswith(foreign):
-            raise ToolError(f"'{shown(name)}' is not for this tool. Use {other}.")
         return name
+    endings = (*_DATABASES, *_TABLES)
     there = file_names(workspace, endings)
     meant = [path for path in there if path.lower() in (name.lower(), *(name.lower() + ending for ending in endings))]
     if len(meant) == 1:
         return meant[0]
     near = suggest(name, there) or there[:10]
-    hint = f" There is: {', '.join(map(shown, near))}." if near else f" The workspace has no {' or '.join(endings[:2])} file."
-    raise ToolError(f"{noun} '{shown(name)}' not found.{hint}")
+    hint = f" There is: {', '.join(map(shown, near))}." if near else " The workspace has no database and no CSV file."
+    raise ToolError(f"{'File' if _is_csv(name) else 'Database'} '{shown(name)}' not found.{hint}")
 
 
 @contextlib.contextmanager
@@ -257,16 +246,16 @@ def _described_once(workspace: Workspace, path: str) -> str:
             _described[key] = _described_now(workspace, path, about.st_size)
         return _described[key]
     except (OSError, LollmsError) as error:
-        return f"- {shown(path)}: cannot be read ({error})"
+        return f"{shown(path)}: cannot be read ({error})"
 
 
 def _described_now(workspace: Workspace, path: str, size: int) -> str:
     if path.lower().endswith(_DATABASES):
         with _opened(workspace, path, Guard()) as connection:
             lines = describe(connection, _PROMPT_SECONDS)
-        return f"- {shown(path)}: " + ("; ".join(lines) or "no tables")
+        return f"Database {shown(path)}: " + ("; ".join(lines) or "no tables")
     if size > _PROMPT_CSV_BYTES:
-        return f"- {shown(path)}: a large file; see its columns with tool_describe_csv"
+        return f"CSV file {shown(path)}: a large file; see its columns with tool_describe_database"
     table = load_csv(workspace, path)
     with contextlib.closing(_connection(table, path, Guard())) as connection:
-        return f"- {shown(path)}: {describe(connection, _PROMPT_SECONDS)[0]}"
+        return f"CSV file {shown(path)}: {describe(connection, _PROMPT_SECONDS)[0]}"
