@@ -183,16 +183,20 @@ def _imported(found: FoundBinding, description: Description) -> ModuleType:
     try:
         with _import_lock:
             return _import_folder(found) if found.users else importlib.import_module(found.module)
-    except LollmsError:
-        raise
-    except ModuleNotFoundError as error:
+    except Exception as error:
+        if isinstance(error, LollmsError):
+            raise
+        raise _import_failed(error, found, description) from error
+
+
+def _import_failed(error: Exception, found: FoundBinding, description: Description) -> ConfigurationError:
+    """Ours for whatever a module raised while it was imported; strangers' modules may raise anything."""
+    if isinstance(error, ModuleNotFoundError):
         top = (error.name or "").partition(".")[0]
         if top and top != _PACKAGE and not found.module.startswith(top):
-            raise _missing(top, description, found) from error
-        raise ConfigurationError(f"The {found.modality} binding {found.name!r} cannot be imported: {error}") from error
-    except Exception as error:  # a stranger's module runs here, and may raise anything
-        said = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(f"The {found.modality} binding {found.name!r} cannot be imported: {said}") from error
+            return _missing(top, description, found)
+    said = f"{type(error).__name__}: {error}"
+    return ConfigurationError(f"The {found.modality} binding {found.name!r} cannot be imported: {said}")
 
 
 def _import_folder(found: FoundBinding) -> ModuleType:

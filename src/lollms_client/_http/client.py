@@ -170,7 +170,11 @@ class HttpClient:
         timeout = httpx.Timeout(limits.read if read_timeout is None else read_timeout, connect=limits.connect, write=limits.write)
         request = client.build_request(method, self.base_url + path, json=body, timeout=timeout, headers=headers)
         with guard.active():
-            response = client.send(request, stream=True)
+            try:
+                response = client.send(request, stream=True)
+            except BaseException:
+                guard.close()
+                raise
             if response.status_code < 400:
                 return response
             try:

@@ -47,6 +47,12 @@ class SocketGuard:
             if self._socket is not None:
                 _shut_down(self._socket)
 
+    def close(self) -> None:
+        """Close the socket of a request that failed: nobody can say what the next bytes on it would be."""
+        with self._lock:
+            if self._socket is not None:
+                self._socket.close()
+
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
         """Within this block, reads and writes of this thread belong to this guard."""

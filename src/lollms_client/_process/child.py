@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
+import queue
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from ..errors import BackendTimeoutError, BackendUnavailableError
 
@@ -68,6 +69,7 @@ class Child:
     ) -> None:
         self.name = name
         self._argv, self._env, self._cwd, self._merge = list(argv), env, cwd, merge_output
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
         self._started, self._ended = threading.Event(), threading.Event()
         self._failure: OSError | None = None
@@ -117,28 +119,21 @@ class Child:
             raise self.gone() from error
 
     def read_line(self, timeout: float) -> str:
-        """The next line of the child's standard output; to be called from one thread at a time.
+        """The next line of the child's standard output.
 
         Raises:
             BackendTimeoutError: None came within `timeout` seconds.
             BackendUnavailableError: The child ended first.
         """
-        import selectors
-
-        stdout = self._running().stdout
-        assert stdout is not None
-        deadline, line = time.monotonic() + timeout, bytearray()
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            while not line.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise BackendTimeoutError(f"{self.name} said nothing for {timeout:g} seconds.{self._said()}")
-                piece = os.read(stdout.fileno(), 1)
-                if not piece:
-                    self._ended.wait(_KILL_WAIT)
-                    raise self.gone()
-                line += piece
-        return line.decode("utf-8", "replace").rstrip("\n")
+        try:
+            line = self._lines.get(timeout=timeout)
+        except queue.Empty:
+            raise BackendTimeoutError(f"{self.name} said nothing for {timeout:g} seconds.{self._said()}") from None
+        if line is None:
+            self._lines.put(None)
+            self._ended.wait(_KILL_WAIT)
+            raise self.gone()
+        return line
 
     def gone(self) -> BackendUnavailableError:
         """An error that says how the process ended and what it said last."""
@@ -186,19 +181,33 @@ class Child:
         finally:
             self._started.set()
         process = self._process
-        pump = threading.Thread(target=self._pump, args=(process,), name=f"stderr of {self.name}", daemon=True)
-        pump.start()
+        pumps = [threading.Thread(target=self._pump, args=(pipe, take), daemon=True) for pipe, take in self._outputs(process)]
+        for pump in pumps:
+            pump.start()
         # Waited for without reaping first: until the group is signalled, nobody else can get its id.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self._signal_tree(signal.SIGKILL)
         process.wait()
-        pump.join(1.0)
+        for pump in pumps:
+            pump.join(1.0)
+        with contextlib.suppress(OSError), self._write_lock:
+            process.stdin.close()  # type: ignore[union-attr]
         self._ended.set()
+        self._lines.put(None)
 
-    def _pump(self, process: subprocess.Popen[bytes]) -> None:
-        pipe = process.stdout if self._merge else process.stderr
-        assert pipe is not None
-        with contextlib.suppress(OSError, ValueError):
-            for raw in iter(lambda: pipe.readline(8192), b""):
-                self._tail.append(raw.decode("utf-8", "replace").rstrip()[:_LINE_LIMIT])
+    def _outputs(self, process: subprocess.Popen[bytes]) -> list[tuple[IO[bytes], Callable[[str], None]]]:
+        assert process.stdout is not None
+        if self._merge:
+            return [(process.stdout, self._keep)]
+        assert process.stderr is not None
+        return [(process.stdout, self._lines.put), (process.stderr, self._keep)]
+
+    def _keep(self, line: str) -> None:
+        self._tail.append(line[:_LINE_LIMIT])
+
+    @staticmethod
+    def _pump(pipe: IO[bytes], take: Callable[[str], None]) -> None:
+        with contextlib.suppress(OSError, ValueError), pipe:
+            for raw in pipe:
+                take(raw.decode("utf-8", "replace").rstrip("\r\n"))
