@@ -145,10 +145,13 @@ def test_a_call_with_three_arguments_costs_at_most_three_microseconds():
         return {"success": True, "output": 1}
 
     arguments = {"query": "hello world", "limit": 5, "ratio": 0.25}
-    best = float("inf")
-    for _ in range(40):
+    best, bare = float("inf"), float("inf")
+    for _ in range(40):  # in turn, so that other work on the machine slows both
         started = time.perf_counter()
         for _ in range(500):
             THREE.run(tool, arguments)
-        best = min(best, (time.perf_counter() - started) / 500)
-    assert best * 1e6 < 6, "3 in a quiet machine; twice that is allowed beside other work"
+        middle = time.perf_counter()
+        for _ in range(500):
+            tool(**arguments)
+        best, bare = min(best, (middle - started) / 500), min(bare, (time.perf_counter() - middle) / 500)
+    assert best < 3e-6 or best < 10 * bare, "at most 3 µs; on a busy machine, ten times what the bare call costs"

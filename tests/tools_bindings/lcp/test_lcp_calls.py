@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -494,13 +495,43 @@ def test_a_whole_call_costs_at_most_eighty_microseconds_also_among_a_thousand_to
     binding = lcp()
     assert len(binding.discovered_tools) == 1001
     arguments = {"query": "hello", "limit": 5, "ratio": 0.25}
-    best = float("inf")
-    for _ in range(30):
-        started = time.perf_counter()
-        for _ in range(50):
-            binding.execute_tool("tool_noop", arguments)
-        best = min(best, (time.perf_counter() - started) / 50)
-    assert best * 1e6 < 160, "80 on a quiet machine; twice that is allowed beside other work"
+    best, handoff = float("inf"), float("inf")
+    with _echo() as ping:
+        for _ in range(30):  # in turn, so that other work on the machine slows both
+            handoff = min(handoff, _timed(ping, 50))
+            best = min(best, _timed(lambda: binding.execute_tool("tool_noop", arguments), 50))
+    assert best < 80e-6 or best < 5 * handoff, "at most 80 µs; on a busy machine, five times what handing a call to a thread costs"
+
+
+@contextmanager
+def _echo():
+    """A function that wakes another thread and waits for its answer: the floor of every call in a thread of its own."""
+    wake, done, go_on = threading.Lock(), threading.Lock(), [True]
+    wake.acquire()
+    done.acquire()
+
+    def echo():
+        while go_on[0]:
+            wake.acquire()
+            done.release()
+
+    def ping():
+        wake.release()
+        done.acquire()
+
+    thread = threading.Thread(target=echo)
+    thread.start()
+    yield ping
+    go_on[0] = False
+    ping()
+    thread.join(20)
+
+
+def _timed(work, times):
+    started = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - started) / times
 
 
 @pytest.mark.req("CT-A16.1")
