@@ -165,6 +165,22 @@ def test_a_repeating_model_is_offered_other_steps_next(play, tmp_path):
     assert all(o[0] == "final_answer" for o in offered)
 
 
+def test_after_a_first_failure_the_next_step_is_another_try_that_changes_nothing_else(play, tmp_path):
+    from lollms_client.tools_bindings.lcp import LCPBinding
+
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    bad = step("tool_execute_query", database_name="a.csv", query="SELECT y FROM data")
+    worse = step("tool_execute_query", database_name="a.csv", query="SELECT z FROM data")
+    model = ScriptedLLM([bad, worse, step("final_answer", todo="nothing", answer="There is no such column.")], capabilities=BOUND)
+    play(model, LCPBinding(schema_cache=False), workspace=tmp_path)
+    offered = [{s["properties"]["tool"]["const"] for s in r.json_schema["anyOf"]} for r in model.requests]
+    assert "final_answer" in offered[0]
+    assert "final_answer" not in offered[1]
+    assert "tool_write_file" not in offered[1]
+    assert "tool_execute_query" in offered[1]
+    assert offered[2] == offered[0]
+
+
 def test_an_unknown_tool_is_told_to_the_model_with_the_names_that_are_there(play):
     tools = ScriptedTools(ADD)
     played = play(ScriptedLLM([call("tool_ad", a=1, b=2), "sorry"]), tools)

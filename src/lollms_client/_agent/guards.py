@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from ..events import Notice, ToolCall
 from .state import CallRecord, TurnState, call_key
 
-__all__ = ["STALL_NUDGE", "refuse", "remember"]
+__all__ = ["STALL_NUDGE", "failed_first", "only_reads", "refuse", "remember"]
 
 STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next step, or answer if everything is done."
 
@@ -46,6 +46,17 @@ def refuse(call: ToolCall, state: TurnState, known: Collection[str]) -> tuple[Ca
     return None
 
 
+def only_reads(effects: frozenset[str] | None) -> bool:
+    """Whether declared effects are those of a tool that changes nothing."""
+    return effects is not None and effects <= READ_ONLY
+
+
+def failed_first(state: TurnState) -> str:
+    """The tool whose call just ran and failed, where the call before it did not; "" otherwise."""
+    failed = [r.result.get("status_code") == 500 for r in state.records[-2:]]
+    return state.records[-1].call.name if failed and failed[-1] and not any(failed[:-1]) else ""
+
+
 def _failure(call: ToolCall, state: TurnState, kind: str, text: str) -> tuple[CallRecord, Notice]:
     result = {"output": None, "error": text, "success": False, "status_code": 404 if kind == "unknown_tool" else 400}
     record = CallRecord(state.rounds + 1, call, result)
@@ -60,10 +71,7 @@ def remember(record: CallRecord, state: TurnState, effects: frozenset[str] | Non
         state: The turn.
         effects: The tool's declared effects; a tool that may change something (or does not say) lets earlier calls be made again.
     """
-    changed = effects is None or not effects <= READ_ONLY
-    if changed:
-        key = call_key(record.call.name, record.call.arguments)
-        state.calls_since_change = {key: record}
-    else:
-        state.calls_since_change[call_key(record.call.name, record.call.arguments)] = record
+    if not only_reads(effects):
+        state.calls_since_change = {}
+    state.calls_since_change[call_key(record.call.name, record.call.arguments)] = record
     state.barred = frozenset()

@@ -82,6 +82,13 @@ def tool_result_block(name: str, result: Mapping[str, Any], limit: int | None = 
     return f'<tool_result name="{name}">\n{_escape(result_text(result, limit))}\n</tool_result>'
 
 
+def _size(path: Path) -> str:
+    try:
+        return f" ({path.stat().st_size} bytes)"
+    except OSError:  # it vanished, or is a link to nowhere
+        return ""
+
+
 def workspace_files(root: Path | None, most: int = MAX_FILES) -> list[str]:
     """Relative names of the workspace's files, sorted, hidden ones and folders of caches left out, at most `most`."""
     if root is None:
@@ -96,8 +103,16 @@ def workspace_files(root: Path | None, most: int = MAX_FILES) -> list[str]:
     return found[:most]
 
 
-def workspace_text(files: Sequence[str], prompts: Iterable[str] = ()) -> str:
-    """The state of the workspace as it stands when a turn begins; it goes last, behind everything that stays."""
-    listed = ", ".join(files[:60]) + (f" and {len(files) - 60} more" if len(files) > 60 else "")
+def workspace_text(root: Path, prompts: Iterable[str] = ()) -> str:
+    """The state of the workspace as it stands when a turn begins; it goes last, behind everything that stays.
+
+    Args:
+        root: The workspace.
+        prompts: What libraries say about it.
+    """
+    files = workspace_files(root)
+    listed = ", ".join(f"{name}{_size(root / name)}" for name in files[:60]) + (
+        f" and {len(files) - 60} more" if len(files) > 60 else ""
+    )
     parts = [f"Files in the workspace: {listed or 'none'}", *(p.strip() for p in prompts if p.strip())]
     return "\n".join(parts)

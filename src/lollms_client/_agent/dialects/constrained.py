@@ -19,6 +19,7 @@ from ..._stream.deltas import Delta, ReasoningDelta
 from ..._stream.json_strings import JsonStrings
 from ..._tools.spec import ToolSpec
 from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
+from ..guards import failed_first, only_reads
 from ..prompt import describe_tool, tool_result_block
 from ..state import CallRecord, TurnState
 from .base import Dialect, Reader, RoundView
@@ -89,12 +90,17 @@ def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnStat
     Args:
         tools: The tools that are mounted.
         files: The workspace's files now; an argument that may only name an existing one becomes a choice among them.
-        state: Tools that were just repeated in vain are left out of the next step.
+        state: Tools that were just repeated in vain are left out of the next step. After a first failure the next step is
+            another try, of the same tool or of one that only reads: a small model gives up, or makes things up, too soon.
 
     Returns:
         An `anyOf` over the possible steps.
     """
     open_tools = [t for t in tools if t.name not in state.barred and not t.broken]
+    if failed := failed_first(state):
+        again = [t for t in open_tools if t.name == failed or only_reads(t.effects)]
+        if again:
+            return {"anyOf": [_step(_TODO, t.name, _arguments(t, files)) for t in again]}
     answer = {
         "type": "object",
         "properties": {"answer": {"type": "string"}},

@@ -34,7 +34,7 @@ class _Example:
 _EXAMPLES = (
     _Example(
         "How many guests in guests.csv come from Oslo?",
-        "Files in the workspace: guests.csv\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER), 31 rows",
+        "Files in the workspace: guests.csv (812 bytes)\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER), 31 rows",
         (
             _Step(
                 "count the rows of guests.csv with city Oslo",
@@ -47,7 +47,7 @@ _EXAMPLES = (
     ),
     _Example(
         "What is the door code of the meeting room?",
-        "Files in the workspace: guests.csv, rooms.txt",
+        "Files in the workspace: guests.csv (812 bytes), rooms.txt (64 bytes)",
         (
             _Step(
                 "find the code of the meeting room in rooms.txt",
@@ -59,12 +59,12 @@ _EXAMPLES = (
         ),
     ),
     _Example(
-        "Which team in staff.db has the highest total salary? Write its name to top.txt.",
-        "Files in the workspace: staff.db\n"
+        "Which team in staff.db has the highest total salary, and how much is it? Write both to top.txt.",
+        "Files in the workspace: staff.db (16384 bytes)\n"
         "Database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
         (
             _Step(
-                "sum the salaries per team in staff.db; write the highest into top.txt",
+                "sum the salaries per team in staff.db; write name and total into top.txt",
                 "tool_execute_query",
                 {
                     "database_name": "staff.db",
@@ -74,15 +74,15 @@ _EXAMPLES = (
                 '{"columns": ["title", "total"], "rows": [["Night crew", 91200.0]], "total_rows": 1}',
             ),
             _Step(
-                "write Night crew into top.txt",
+                "write name and total into top.txt",
                 "tool_write_file",
-                {"path": "top.txt", "content": "Night crew\n"},
-                "Wrote top.txt (11 bytes).",
+                {"path": "top.txt", "content": "Night crew: 91200.0\n"},
+                "Wrote top.txt (1 line).",
             ),
             _Step(
                 "nothing",
                 FINAL,
-                {"answer": "The Night crew has the highest total salary, 91200.0. I wrote its name to top.txt."},
+                {"answer": "The Night crew has the highest total salary, 91200.0. I wrote both to top.txt."},
             ),
         ),
     ),

@@ -154,6 +154,9 @@ def _elsewhere(workspace: Workspace, path: str, said: str) -> str:
             with contextlib.suppress(OSError, LollmsError), _opened(workspace, other, Guard()) as connection:
                 if missing[1].lower() in {name.lower() for name in table_columns(connection)}:
                     return f" The table {missing[1]} is in the database '{shown(other)}': give that as database_name."
+    for other in file_names(workspace, _TABLES):
+        if other != path and other.rpartition("/")[2].rpartition(".")[0].lower() == missing[1].lower():
+            return f" '{shown(other)}' is a file of its own: give that as database_name; its table is named data."
     return ""
 
 
