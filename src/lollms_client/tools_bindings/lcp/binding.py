@@ -7,6 +7,7 @@ Source: tool guide, CONTRACT A1 to A17. Parts: `discovery` finds, `schema` descr
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -121,6 +122,7 @@ class LCPBinding(LollmsToolBinding):
         self._loader = ToolLoader(self.host_tool_configs, self._handlers)
         self._number = next(_numbers)
         self._workers: WorkerPool | None = None
+        self._lock = threading.Lock()
         self._failed_prompts: set[str] = set()
         self.set_confirm_handler(confirm_handler)
         self.set_user_interaction_handler(user_interaction_handler)
@@ -355,17 +357,21 @@ class LCPBinding(LollmsToolBinding):
         """Runs a function of `remote` in a worker process."""
         from . import remote
 
-        if self._workers is None:
-            from lollms_client._tools.workers import WorkerPool
-
-            self._workers = WorkerPool()
         library, stem = place.entry.library, place.entry.library.stem
         guards = {key: self._handlers.of(stem, key) for key in HANDLER_KEYS}
         there = {key: guard for key, guard in guards.items() if self._handlers.available(stem, key, place.running)}
         config = {k: v for k, v in (self.host_tool_configs.get(stem) or {}).items() if k not in HANDLER_KEYS}
         order = remote.RemoteOrder(library, place.entry.code, config, there, limit=self.max_output_chars, **more)
         function = getattr(remote, what)
-        return self._workers.run(function, (order,), place.workspace, place.running, timeout=place.timeout, handlers=guards)
+        return self._worker_pool().run(function, (order,), place.workspace, place.running, timeout=place.timeout, handlers=guards)
+
+    def _worker_pool(self) -> WorkerPool:
+        with self._lock:
+            if self._workers is None:
+                from lollms_client._tools.workers import WorkerPool
+
+                self._workers = WorkerPool()
+            return self._workers
 
     def _get_or_load_tool_module(self, name: str) -> ModuleType:
         """The module of a tool or of a library, loaded where its calls run and kept (tool guide §6).
@@ -480,9 +486,10 @@ class LCPBinding(LollmsToolBinding):
         for library in self._toolbox.libraries.values():
             if lane := self._lane(library):
                 stop_lane(lane)
-        if self._workers is not None:
-            self._workers.close()
-            self._workers = None
+        with self._lock:
+            workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.close()
         self._loader.close()
 
 
