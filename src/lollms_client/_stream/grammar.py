@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Literal
 
 from ..errors import ConfigurationError, UnknownNameError
-from .bodies import CallMarks
+from .call_body import CallMarks
 from .lexer import INDENT_LIMIT
-from .tags import BLANKS, TAGS, Marks, Tag, read_attributes
+from .tags import BLANKS, TAGS, Marks, Tag, beginning_finder, read_attributes
 
-__all__ = ["TAG_LIMIT", "ControlTag", "Grammar", "grammar_for", "skip_space"]
+__all__ = ["TAG_LIMIT", "ControlTag", "Grammar", "grammar_for", "read_opening", "skip_space"]
 
 TAG_LIMIT = 8192
 """Length of the longest opening tag with attributes; what is longer is text."""
@@ -41,6 +41,8 @@ class Grammar:
         thought_closers: Opening marker of a further pair -> what ends that thought; "" for the tags of the table.
         any_thought_closer: What ends a thought whose opening nobody saw.
         pairs: The first two characters (or one) of all that opens a tag.
+        beginnings: Every beginning of the name of a tag at the head of a line.
+        may_begin: Finds where in a piece a tag may begin.
     """
 
     def __init__(self, tags: frozenset[str], thinking_tags: tuple[tuple[str, str], ...]) -> None:
@@ -64,6 +66,8 @@ class Grammar:
         self.control = _Control([s for tag in rows if tag.own_line for s in tag.spellings])
         self.firsts = self.openers.firsts | ({"<"} if self.control.heads else frozenset())
         self.pairs = self.openers.pairs | {f"<{head}" for head in self.control.heads}
+        self.beginnings = self.openers.prefixes | self.control.beginnings
+        self.may_begin = beginning_finder([m for m in (*self._by_spelling, *self.thought_closers, *self.control.marks) if m])
         self._entries: dict[str, Opener] = {}
         for spelled in (*(f"{s}>" for s in self._by_spelling), *self._by_spelling, *self.thought_closers):
             if spelled:
@@ -88,19 +92,6 @@ class Grammar:
         tag = self._by_spelling[spelled.rstrip("> \t\n\r\f\v")]
         return tag, self.thought_closers[""] if tag.body == "thought" else None
 
-    def read_opening(self, tag: Tag, opening: str) -> tuple[dict[str, str], bool] | None:
-        """Read a whole opening tag `<name …>`.
-
-        Returns:
-            Its attributes and whether it closes itself; None where it is text after all.
-        """
-        inner = opening[re.match(r"<\w+", opening).end() : -1]  # type: ignore[union-attr]
-        closes = inner.endswith("/")
-        attributes = read_attributes(inner[:-1] if closes else inner)
-        if attributes is None or (tag.needs and not any(attributes.get(name) for name in tag.needs)):
-            return None
-        return attributes, closes
-
     def leads(self, tag: Tag, data: str, pos: int) -> bool | None:
         """Whether the body that begins at `pos` is one of this tag; None where `data` ends too early to say."""
         marks = self._leads.get(tag.name)
@@ -112,6 +103,23 @@ class Grammar:
         if head == len(data) or marks.viable(data, head):
             return None
         return marks.match(data, head) is not None
+
+
+def read_opening(tag: Tag, inner: str) -> tuple[dict[str, str], bool] | None:
+    """Read an opening tag.
+
+    Args:
+        tag: Which it is.
+        inner: What stands between its name and its `>`.
+
+    Returns:
+        Its attributes and whether it closes itself; None where it is text after all.
+    """
+    closes = inner.endswith("/")
+    attributes = read_attributes(inner[:-1] if closes else inner)
+    if attributes is None or (tag.needs and not any(attributes.get(name) for name in tag.needs)):
+        return None
+    return attributes, closes
 
 
 def skip_space(data: str, pos: int) -> int:
@@ -128,10 +136,14 @@ class _Control:
 
     Attributes:
         heads: What may stand behind the `<` of such a tag; "" where nothing does yet.
+        marks: `<name` of each.
+        beginnings: Every beginning of these.
     """
 
     def __init__(self, names: list[str]) -> None:
         self.heads = frozenset(c for n in names for c in ("", n[0], n[0].upper()))
+        self.marks = tuple(f"<{n}" for n in names)
+        self.beginnings = frozenset(mark[:size] for mark in self.marks for size in range(1, len(mark) + 1))
         either = "|".join(names) or "(?!)"
         blank = f"[{BLANKS}]*"
         inner = r"[^<>|\n]*"

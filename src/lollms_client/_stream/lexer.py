@@ -28,6 +28,7 @@ CALM_TEXT, CALM_CODE, CALM_HEAD = 1, 2, 3
 
 _ANGLE = frozenset("<")
 _FENCE_LINE_LIMIT = 512
+_FENCE_BLANKS = " \t\r"
 _FENCE_HEAD = re.compile(r" {0,3}(?:`+|~+)?[ \t\r]*")
 _BLANK = re.compile(f"[{BLANKS}]*")
 _IN_SPAN = re.compile(r"[`\n]").search
@@ -49,18 +50,19 @@ class Lexer:
     Attributes:
         blank: Nothing but white space stands on this line so far.
         line: While `blank`: where in the last piece that white space begins.
+        only_angles: All tags begin with `<`.
     """
 
     __slots__ = (
-        "_candidates", "_fence", "_fence_line", "_fence_size", "_heads", "_only_angles", "_opens", "_pass", "_run", "_run_char",
-        "_run_heads", "_search", "_span", "blank", "line",
+        "_candidates", "_fence", "_fence_line", "_fence_size", "_heads", "_opens", "_pass", "_run", "_run_char",
+        "_run_heads", "_search", "_span", "blank", "line", "only_angles",
     )  # fmt: skip
 
     def __init__(self, firsts: frozenset[str]) -> None:
         self._candidates = firsts
         self._heads = firsts | frozenset("`~\n")
         self._search = _special(firsts)
-        self._only_angles = firsts <= _ANGLE
+        self.only_angles = firsts <= _ANGLE
         self.blank = True
         self.line = 0
         self._pass: Callable[[str, int], int] | None = None  # passes what we are in, where that is not plain text
@@ -77,12 +79,24 @@ class Lexer:
         """What the next piece may be without changing anything.
 
         Returns:
-            `CALM_TEXT`: anything without line break, `<`, backtick and backslash; `CALM_HEAD`: the same, and it begins with a
-            letter or digit; `CALM_CODE`: anything without line break; 0: nothing.
+            `CALM_TEXT`: anything without line break, `<`, backtick and backslash; `CALM_HEAD` (at a line's head): the same
+            without tilde, but white space is to be held; `CALM_CODE`: what `pass_calm_code` takes; 0: nothing.
         """
         if self._pass is None:
-            return (CALM_HEAD if self.blank else CALM_TEXT) if self._only_angles else 0
-        return CALM_CODE if self._fence and self._fence_line is None and not self._run else 0
+            return (CALM_HEAD if self.blank else CALM_TEXT) if self.only_angles else 0
+        return CALM_CODE if self._fence and not (self._fence_line and self._fence_line.strip(_FENCE_BLANKS)) else 0
+
+    def pass_calm_code(self, data: str) -> bool:
+        """Pass a piece of fenced code in which no line can end the fence; False, and nothing is done, where one might."""
+        if self._fence_line is None and "\n" not in data:
+            return True
+        if self._fence in data:
+            return False
+        at = data.rfind("\n") + 1
+        line = data[at:] if at else (self._fence_line or "") + data
+        alive = len(line) <= _FENCE_LINE_LIMIT and not line.strip(_FENCE_BLANKS)
+        self._fence_line = line if alive else None
+        return True
 
     def find(self, data: str, pos: int) -> int:
         """Go on from `pos` to the next character that may begin a tag.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..events import ToolCall
-from .bodies import JsonScanner
 from .calls import read_arguments
 from .deltas import ToolCallDelta
+from .json_scan import JsonScanner
 
 __all__ = ["CallAssembler"]
 

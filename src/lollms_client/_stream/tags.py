@@ -6,10 +6,10 @@ A new tag is a new row here and, where its body is of a new kind, one method of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-__all__ = ["BLANKS", "TAGS", "Marks", "Tag", "read_attributes", "read_level"]
+__all__ = ["BLANKS", "TAGS", "Marks", "Tag", "beginning_finder", "read_attributes", "read_level"]
 
 BLANKS = " \t\r\f\v"
 """What a line may hold and still count as blank."""
@@ -56,6 +56,13 @@ def _cases(char: str) -> tuple[str, str]:
     return char, char.upper()
 
 
+def beginning_finder(marks: Collection[str]) -> Callable[[str], re.Match[str] | None]:
+    """Finds in a piece where one of the markers may begin, by three characters at most; it may err only by finding too much."""
+    sure = {re.escape(mark[:3]) for mark in marks}
+    ends = {re.escape(mark[:n]) + r"\Z" for mark in marks for n in (1, 2)}
+    return re.compile("|".join(sorted(sure | ends)) or "(?!)", _FLAGS).search
+
+
 class Marks:
     """A set of markers that a stream is searched for, and all their beginnings.
 
@@ -69,7 +76,7 @@ class Marks:
     stream was cut.
     """
 
-    __slots__ = ("complete", "firsts", "longest", "match", "pairs", "prefixes", "search", "source")
+    __slots__ = ("complete", "firsts", "longest", "match", "may_begin", "pairs", "prefixes", "search", "source")
 
     def __init__(self, tags: Iterable[str] = (), literals: Iterable[str] = (), names: Iterable[str] = ()) -> None:
         tags, names = tuple(tags), tuple(names)
@@ -89,6 +96,7 @@ class Marks:
         self.prefixes = frozenset(mark[:n] for mark in marks for n in range(1, len(mark)))
         self.firsts = frozenset(char for mark in marks for char in (mark[0], mark[0].upper()))
         self.pairs = self.firsts | {a + b for mark in marks for a in _cases(mark[0]) for b in _cases(mark[1])}
+        self.may_begin = beginning_finder(marks)
         self.longest = max(map(len, self.prefixes), default=0) + _SLACK
 
     def viable(self, data: str, at: int) -> bool:
