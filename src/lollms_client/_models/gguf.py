@@ -18,8 +18,10 @@ __all__ = ["GgufHeader", "read_gguf"]
 _MAGIC = b"GGUF"
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
+_ALIGNMENT = 32
 _MAX_STRING = 16 * 2**20
 _MAX_ITEMS = 4 * 2**20
+_MAX_DEPTH = 4
 _KV_BYTES = 2  # the runtime keeps keys and values as 16-bit floats
 
 
@@ -80,7 +82,9 @@ class _Reader:
             key = self.string()
             facts[key] = self.value(self.number("<I"))
         last = self.last_tensor(self.checked(tensors))
-        alignment = int(facts.get("general.alignment") or 32)
+        alignment = facts.get("general.alignment") or _ALIGNMENT
+        if not isinstance(alignment, int):
+            raise ModelFileError(f"{self.path} is damaged: its alignment is {alignment!r}.")
         start = -(-self.at // alignment) * alignment
         minimum = start + last + 1 if tensors else start
         if self.size < minimum:
@@ -100,7 +104,7 @@ class _Reader:
             last = max(last, self.number("<Q"))
         return last
 
-    def value(self, kind: int) -> Any:
+    def value(self, kind: int, depth: int = 0) -> Any:
         if kind == _STRING:
             return self.string()
         if kind == _ARRAY:
@@ -111,12 +115,17 @@ class _Reader:
                 for _ in range(count):
                     self.skip(self.number("<Q"))
             else:
-                for _ in range(count):
-                    self.value(inner)
+                self.nested(inner, count, depth + 1)
             return None  # the vocabulary and the like; nothing here asks for it
         if kind not in _SCALARS:
             raise ModelFileError(f"{self.path} is damaged: its header holds a value of unknown kind {kind}.")
         return self.number(_SCALARS[kind])
+
+    def nested(self, kind: int, count: int, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise ModelFileError(f"{self.path} is damaged: its header holds lists within lists within lists.")
+        for _ in range(count):
+            self.value(kind, depth)
 
     def string(self) -> str:
         length = self.number("<Q")
