@@ -11,7 +11,7 @@ from typing import Any
 
 from .._tools.spec import ToolSpec
 
-__all__ = ["describe_tool", "result_text", "tool_result_block", "workspace_files", "workspace_text"]
+__all__ = ["describe_tool", "describe_tool_briefly", "result_text", "tool_result_block", "workspace_files", "workspace_text"]
 
 MAX_FILES = 200
 _CLOSING = re.compile(
@@ -42,6 +42,16 @@ def describe_tool(spec: ToolSpec) -> str:
             lines.append(f"    {name}: {' '.join(str(text).split())}")
     head = f"- {spec.name}({', '.join(arguments)})\n    {' '.join(spec.description.split())}"
     return "\n".join([head, *lines])
+
+
+def describe_tool_briefly(spec: ToolSpec) -> str:
+    """A tool in the fewest words, for a model whose decoder is bound to its schema: that one cannot get types or names wrong."""
+    schema = spec.input_schema
+    required = schema.get("required", ())
+    names = [name if name in required else f"{name}?" for name in schema.get("properties", {})]
+    texts = {name: schema["properties"][name].get("description", "") for name in required}
+    said = " ".join(f"{name}: {' '.join(str(text).split())}" for name, text in texts.items() if text)
+    return f"- {spec.name}({', '.join(names)}): {' '.join(spec.description.split())} {said}".rstrip()
 
 
 def _escape(text: str) -> str:

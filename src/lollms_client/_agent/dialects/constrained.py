@@ -20,7 +20,7 @@ from ..._stream.json_strings import JsonStrings
 from ..._tools.spec import ToolSpec
 from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
 from ..guards import failed_first, only_reads
-from ..prompt import describe_tool, tool_result_block
+from ..prompt import describe_tool_briefly, tool_result_block
 from ..state import CallRecord, TurnState
 from .base import Dialect, Reader, RoundView
 from .examples import FINAL, example_messages
@@ -35,7 +35,7 @@ MAX_CHOICES = 60
 
 _HOW = """You solve tasks in a folder of files by small steps. Each reply is one step, a JSON object:
 {{"todo": "what is still to do, part by part", "tool": "the tool's name", "arguments": {{...}}}}
-After each step you get its result. Rules:
+Then you get its result. Rules:
 - Do every part of the task. If it asks for a file, a change or a deletion, do it with a tool before you answer.
 - Use only facts that stand in tool results. Never guess a number or a name.
 - If a step failed, read its error and do it differently; never repeat the same step.
@@ -44,8 +44,7 @@ After each step you get its result. Rules:
 
 Tools:
 {tools}
-- {final}(answer: string)
-    Ends the task and tells the person the complete answer."""
+- {final}(answer): Ends the task and tells the person the complete answer."""
 
 
 class ConstrainedDialect(Dialect):
@@ -57,7 +56,7 @@ class ConstrainedDialect(Dialect):
         """The form of a step, the rules, the tools as text."""
         if not tools:
             return ""
-        return _HOW.format(tools="\n".join(describe_tool(t) for t in tools if not t.broken), final=FINAL)
+        return _HOW.format(tools="\n".join(describe_tool_briefly(t) for t in tools if not t.broken), final=FINAL)
 
     def examples(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
         """Short conversations that show steps being taken."""
