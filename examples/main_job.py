@@ -1,7 +1,7 @@
 """The main job: a language model on this machine answers a question about a folder of files, with tools, in front of your eyes.
 
-Run it with `make run`, or by itself: `python examples/main_job.py ["another question"]`. It works on a copy of `examples/workspace/`
-(a SQLite database, a CSV file and a text file), so that it can be run again. The first run fetches the model.
+Run it with `make run`, or by itself: `python examples/main_job.py ["another question"]`. It works on a copy of the folder
+`examples/workspace/` (a SQLite database, a CSV file, a text file), so that it can be run again. The first run fetches the model.
 """
 
 import shutil

@@ -11,6 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._bindings.registry import get_binding_desc as get_binding_desc
+    from ._bindings.registry import list_bindings as list_bindings
+    from .lollms_core import LollmsClient as LollmsClient
+    from .lollms_llm_binding import LollmsLLMBinding as LollmsLLMBinding
+    from .lollms_tools_binding import LollmsToolBinding as LollmsToolBinding
     from .lollms_types import ELF_COMPLETION_FORMAT as ELF_COMPLETION_FORMAT
     from .lollms_types import MSG_TYPE as MSG_TYPE
     from .lollms_types import EventMode as EventMode
@@ -20,11 +25,26 @@ __version__ = "2.0.0.dev0"
 _HOMES = {
     "ELF_COMPLETION_FORMAT": "lollms_types",
     "EventMode": "lollms_types",
+    "LollmsClient": "lollms_core",
+    "LollmsLLMBinding": "lollms_llm_binding",
+    "LollmsToolBinding": "lollms_tools_binding",
     "MSG_TYPE": "lollms_types",
+    "get_binding_desc": "_bindings.registry",
+    "list_bindings": "_bindings.registry",
 }
 """Public name -> the module that defines it."""
 
-__all__ = ["ELF_COMPLETION_FORMAT", "MSG_TYPE", "EventMode", "__version__"]
+__all__ = [
+    "ELF_COMPLETION_FORMAT",
+    "MSG_TYPE",
+    "EventMode",
+    "LollmsClient",
+    "LollmsLLMBinding",
+    "LollmsToolBinding",
+    "__version__",
+    "get_binding_desc",
+    "list_bindings",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -28,7 +29,7 @@ def valid_history(messages: list[dict]) -> bool:
         if [m.get("tool_call_id") for m in results] != ids or any(m["role"] != "tool" for m in results):
             return False
         i += 1 + len(ids)
-    return all(a["role"] != b["role"] or a["role"] == "tool" for a, b in zip(messages, messages[1:], strict=False))
+    return all(a["role"] != b["role"] or a["role"] == "tool" for a, b in pairwise(messages))
 
 
 def test_a_turn_without_tools_is_one_answer(play):
@@ -111,7 +112,7 @@ def test_a_bare_json_call_runs_only_where_the_profile_says_so(play, fenced):
 
 def test_several_calls_of_one_reply_run_at_once_and_answer_in_the_order_asked(play):
     both = threading.Barrier(2, timeout=10)
-    tools = ScriptedTools({"tool_a": lambda: both.wait() and "A" or "A", "tool_b": lambda: both.wait() and "B" or "B"})
+    tools = ScriptedTools({"tool_a": lambda: both.wait() >= 0 and "A", "tool_b": lambda: both.wait() >= 0 and "B"})
     model = ScriptedLLM([call("tool_a") + call("tool_b"), "done"])
     played = play(model, tools)
     assert [r["output"] for r in played.results()] == ["A", "B"]
@@ -124,7 +125,7 @@ def test_calls_that_both_change_something_run_in_the_order_asked(play, tmp_path)
 
     tools = LCPBinding(schema_cache=False)
     script = [call("tool_append_file", path="a.txt", content=f"{i}\n") for i in range(6)]
-    played = play(ScriptedLLM([sum(script, []), "done"]), tools, workspace=tmp_path)
+    played = play(ScriptedLLM([[delta for one in script for delta in one], "done"]), tools, workspace=tmp_path)
     assert (tmp_path / "a.txt").read_text() == "".join(f"{i}\n" for i in range(6))
     assert played.end.workspace_changes == [{"action": "created", "path": "a.txt", "size": 12}]
 
@@ -267,12 +268,12 @@ def test_cancelling_anywhere_leaves_a_valid_history(stop_at, how):
         assert events[-1].status == host.status
         assert host.status == "cancelled" or number >= 11
     follow_up = HeadlessHost(ScriptedLLM(["fine"]), None, messages=host.messages)
-    assert [e for e in run_turn(follow_up, turn_options("again", {}, {}))][-1].response == "fine"
+    assert list(run_turn(follow_up, turn_options("again", {}, {})))[-1].response == "fine"
 
 
 def test_a_cancelled_call_has_a_result_that_says_so():
     token = CancelToken()
-    tools = ScriptedTools({"tool_a": lambda: token.cancel(), "tool_b": 1})
+    tools = ScriptedTools({"tool_a": token.cancel, "tool_b": 1})
     tools_specs_write = tools.specs()
     host = HeadlessHost(ScriptedLLM([call("tool_a") + call("tool_b")]), tools)
     host.tools.specs = lambda: [
@@ -294,7 +295,7 @@ def test_prompts_only_grow_from_round_to_round(play, tmp_path):
         script.append(step("final_answer", answer="ok") if capabilities else "ok")
         model = ScriptedLLM(script, capabilities=capabilities)
         play(model, LCPBinding(schema_cache=False), workspace=tmp_path)
-        for earlier, later in zip(model.requests, model.requests[1:], strict=False):
+        for earlier, later in pairwise(model.requests):
             assert later.messages[: len(earlier.messages)] == earlier.messages
             assert later.tools == earlier.tools
 

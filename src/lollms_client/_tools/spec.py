@@ -50,7 +50,7 @@ class ToolSpec:
         output: Source text of the return annotation ("" where there is none).
         prompt_provider: Name of the function whose text replaces the description at spec-build time, "" where there is none.
         effects: Declared effects (`TOOL_EFFECTS`), None where the library declares none for this tool.
-        workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), so that a schema can list them.
+        workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`): a schema can list them.
         broken: Why the tool cannot be called (it was read from a file that does not parse), "" where it can.
     """
 

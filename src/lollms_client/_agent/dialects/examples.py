@@ -34,7 +34,7 @@ class _Example:
 _EXAMPLES = (
     _Example(
         "How many guests in guests.csv come from Oslo?",
-        "Files in the workspace: guests.csv (812 bytes)\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER), 31 rows",
+        "Files in the workspace: guests.csv (812 bytes)\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER)",
         (
             _Step(
                 "count the rows of guests.csv with city Oslo",
