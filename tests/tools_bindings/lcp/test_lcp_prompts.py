@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import sys
 
@@ -112,6 +113,7 @@ def test_the_printed_tool_fails_as_printed(example):
     assert (missing["success"], missing["error"]) == (False, "Database 'x.db' not found.")
     bad = binding.execute_tool("tool_execute_query", {"database_name": "shop.db", "query": "selec 1"})
     assert (bad["success"], bad["error"]) == (False, 'SQL Error: near "selec": syntax error')
+    gc.collect()  # here, where the warning is expected
 
 
 @pytest.mark.req("TG-3.4")
