@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["HIDDEN_PARAMETERS", "Diagnostic", "LibrarySpec", "ToolSpec"]
+__all__ = ["DEFAULT_LIMIT", "HIDDEN_PARAMETERS", "Diagnostic", "LibrarySpec", "ToolSpec"]
 
 HIDDEN_PARAMETERS = frozenset({"tool_context", "lollms_client_instance", "discussion_instance"})
 """Parameters that the host injects and no schema shows (tool guide §4.5)."""
+
+DEFAULT_LIMIT = 200_000
+"""Characters of output that a result keeps unless configured (CONTRACT A7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class ToolSpec:
         positional_only: Names of visible parameters that cannot be passed by name.
         is_async: `async def`.
         nested_in: Qualified path of the enclosing functions for a nested tool ("outer" or "outer.inner"), else "".
-        output: Source text of the return annotation ("" where there is none).
+        workspace_paths: Argument -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), so that a schema lists them.
         prompt_provider: Name of the function whose text replaces the description at spec-build time, "" where there is none.
         effects: Declared effects (`TOOL_EFFECTS`), None where the library declares none for this tool.
         workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`): a schema can list them.
