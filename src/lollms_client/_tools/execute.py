@@ -13,10 +13,11 @@ from typing import Any
 from ..errors import ToolArgumentError, ToolError, ToolLoadError
 from .calls import ConfirmHandler, RunningCall
 from .gate import Gate, GateCall, Pending, Reject
-from .normalise import DEFAULT_LIMIT, failure, normalise
+from .normalise import failure, normalise
 from .plan import CallPlan
+from .spec import DEFAULT_LIMIT
 
-__all__ = ["CarryOut", "Order", "call_tool", "execute"]
+__all__ = ["CarryOut", "Order", "call_tool", "execute", "failure"]
 
 CarryOut = Callable[[dict[str, Any]], tuple[str, Any]]
 """Runs a call with its final arguments where it belongs: returns ("done", result), ("late", …) or ("cancelled", …)."""

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .jsonsafe import Unrepresentable, cap, to_json
+from .spec import DEFAULT_LIMIT
 
-__all__ = ["DEFAULT_LIMIT", "failure", "normalise"]
-
-DEFAULT_LIMIT = 200_000
-"""Characters of output that a result keeps (CONTRACT A7)."""
+__all__ = ["failure", "normalise"]
 
 FALLBACKS = ("result", "data", "response", "papers", "content", "text")
 """Where `output` is looked for when a tool returned none, in this order."""

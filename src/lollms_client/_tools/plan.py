@@ -13,8 +13,8 @@ from types import CoroutineType
 from typing import Any, Final
 
 from ..errors import ToolArgumentError
-from .normalise import DEFAULT_LIMIT, normalise
-from .spec import HIDDEN_PARAMETERS, ToolSpec
+from .normalise import normalise
+from .spec import DEFAULT_LIMIT, HIDDEN_PARAMETERS, ToolSpec
 from .validate import Check, Mismatch, compile_schema
 
 __all__ = ["CallPlan", "Prepared"]

@@ -53,7 +53,7 @@ class ToolSpec:
         workspace_paths: Argument -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), so that a schema lists them.
         prompt_provider: Name of the function whose text replaces the description at spec-build time, "" where there is none.
         effects: Declared effects (`TOOL_EFFECTS`), None where the library declares none for this tool.
-        workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`): a schema can list them.
+        workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), for its schema.
         broken: Why the tool cannot be called (it was read from a file that does not parse), "" where it can.
     """
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lollms_client._tools.plan import CallPlan
 from lollms_client._tools.spec import Diagnostic, LibrarySpec, ToolSpec
 from lollms_client.errors import ToolLoadError
 
 if TYPE_CHECKING:
+    from lollms_client._tools.plan import CallPlan
+
     from .cache import SchemaCache
 
 __all__ = ["DEFAULT_TOOLS", "Entry", "Toolbox"]
@@ -42,6 +43,8 @@ class Entry:
     def plan(self) -> CallPlan:
         """How it is called; compiled when it is first needed."""
         if self._plan is None:
+            from lollms_client._tools.plan import CallPlan
+
             self._plan = CallPlan(self.spec)
         return self._plan
 

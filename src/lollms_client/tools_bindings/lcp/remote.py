@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lollms_client._tools.execute import call_tool
-from lollms_client._tools.normalise import DEFAULT_LIMIT
 from lollms_client._tools.plan import CallPlan
-from lollms_client._tools.spec import LibrarySpec, ToolSpec
+from lollms_client._tools.spec import DEFAULT_LIMIT, LibrarySpec, ToolSpec
 
 from .handlers import HANDLER_KEYS
 from .loader import ToolLoader
