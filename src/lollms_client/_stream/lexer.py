@@ -41,11 +41,17 @@ def _special(firsts: frozenset[str]) -> Callable[[str, int], re.Match[str] | Non
     return re.compile(f"[{re.escape(''.join(sorted(firsts)))}`\\\\]|\n[{BLANKS}]*").search
 
 
+@lru_cache(maxsize=256)
+def _either(firsts: frozenset[str]) -> Callable[[str, int], re.Match[str] | None]:
+    return re.compile(f"[{re.escape(''.join(sorted(firsts)))}]").search
+
+
 class Lexer:
     """Follows one text, piece by piece.
 
     Args:
         firsts: The characters that a tag may begin with.
+        watch_code: Stop at them inside fences too.
 
     Attributes:
         blank: Nothing but white space stands on this line so far.
@@ -55,13 +61,14 @@ class Lexer:
 
     __slots__ = (
         "_candidates", "_fence", "_fence_line", "_fence_size", "_heads", "_opens", "_pass", "_run", "_run_char",
-        "_run_heads", "_search", "_span", "blank", "line", "only_angles",
+        "_run_heads", "_search", "_span", "_watched", "blank", "line", "only_angles",
     )  # fmt: skip
 
-    def __init__(self, firsts: frozenset[str]) -> None:
+    def __init__(self, firsts: frozenset[str], watch_code: bool = False) -> None:
         self._candidates = firsts
         self._heads = firsts | frozenset("`~\n")
         self._search = _special(firsts)
+        self._watched = _either(firsts) if watch_code else None
         self.only_angles = firsts <= _ANGLE
         self.blank = True
         self.line = 0
@@ -84,10 +91,18 @@ class Lexer:
         """
         if self._pass is None:
             return (CALM_HEAD if self.blank else CALM_TEXT) if self.only_angles else 0
-        return CALM_CODE if self._fence and not (self._fence_line and self._fence_line.strip(_FENCE_BLANKS)) else 0
+        plain = not (self._fence_line and self._fence_line.strip(_FENCE_BLANKS))
+        return CALM_CODE if self._fence and plain and (self.only_angles or not self._watched) else 0
+
+    @property
+    def in_code(self) -> bool:
+        """We are inside a fence."""
+        return self._fence != ""
 
     def pass_calm_code(self, data: str) -> bool:
         """Pass a piece of fenced code in which no line can end the fence; False, and nothing is done, where one might."""
+        if self._watched and "<" in data:
+            return False
         if self._fence_line is None and "\n" not in data:
             return True
         if self._fence in data:
@@ -113,6 +128,8 @@ class Lexer:
         while pos < end:
             if self._pass is not None:
                 pos = self._pass(data, pos)
+                if self._watched and self._fence and pos < end:
+                    return pos
             elif self.blank:
                 pos = self._pass_blank(data, pos)
                 if self.blank:
@@ -135,6 +152,11 @@ class Lexer:
         if self.blank:
             self.line = end
         return end
+
+    def reject(self) -> None:
+        """The character that `find` stopped at begins no tag: it is one of the line's characters."""
+        self.blank = False
+        self._fence_line = None
 
     # ---- lines -------------------------------------------------------------------------------------------------------------
 
@@ -227,24 +249,34 @@ class Lexer:
         self._pass = self._pass_code
 
     def _pass_code(self, data: str, pos: int) -> int:
+        hit = self._watched(data, pos) if self._watched else None
+        end = hit.start() if hit else len(data)
         while True:
-            stop = data.find("\n", pos)
+            stop = data.find("\n", pos, end)
             line = self._fence_line
             if stop < 0:
                 if line is not None:
-                    line += data[pos:]
+                    line += data[pos:end]
                     alive = len(line) <= _FENCE_LINE_LIMIT and _FENCE_HEAD.fullmatch(line)
                     self._fence_line = line if alive else None
-                return len(data)
-            if line is not None and self._closes(line + data[pos:stop]):
-                self._fence = ""
-                self._pass = None
-                self.blank = True
+                return end
+            if line is not None and self.closes(line + data[pos:stop]):
+                self.leave_code()
                 return stop + 1
             self._fence_line = ""
             pos = stop + 1
 
-    def _closes(self, line: str) -> bool:
+    def leave_code(self) -> None:
+        """The fence has ended, with its line."""
+        self._fence = ""
+        self._pass = None
+        self.blank = True
+
+    def closes(self, line: str | None = None) -> bool:
+        """Whether a line, or what was read of the present one, ends the fence that we are in."""
+        line = self._fence_line if line is None else line
+        if line is None:
+            return False
         if len(line) > _FENCE_LINE_LIMIT:
             return False
         run = FENCE_CLOSE.fullmatch(line)

@@ -7,7 +7,8 @@ What it promises:
   a tag is held back, so plain prose comes out at once.
 - No thought is ever shown as text. A thought that is not closed is a thought to the end.
 - Nothing is obeyed in code fences and code spans (see `lexer`), in thoughts, or in the bodies of other tags. The end of a thought
-  is a tag too: in code inside the thought it counts as code.
+  is a tag too: in code inside the thought it counts as code. But models leave fences open when they stop thinking, and an answer
+  must not be taken for a thought: an end inside a fence counts if no line closes that fence before the next fence, or ever.
 - The work is linear in the length of the stream, whatever stands in it.
 
 What it decides:
@@ -49,6 +50,7 @@ from .grammar import TAG_LIMIT, ControlTag, grammar_for, read_opening, skip_spac
 from .lexer import CALM_CODE, CALM_HEAD, CALM_TEXT, INDENT_LIMIT, Lexer
 from .native import CallAssembler
 from .options import ParserOptions
+from .suspect import SuspectEnd
 from .tags import BLANKS, Marks, Tag, read_level
 
 __all__ = ["ParserOptions", "StreamParser"]
@@ -213,7 +215,7 @@ class StreamParser:
                 break
             self._scanned = 0
             if found is None:
-                lexer.blank = False
+                lexer.reject()
                 pos = at + 1
                 continue
             cut, stop, act, what = found
@@ -329,7 +331,7 @@ class StreamParser:
     def _open_thought(self, closer: Marks, out: list[Event]) -> None:
         if closer is not self._thought_marks:
             self._thought_marks = closer
-            self._thought_lexer = Lexer(closer.firsts)
+            self._thought_lexer = Lexer(closer.firsts, watch_code=True)
         self._thought_lexer.blank = True  # where a thought ends its lexer is amid a plain line, so all else is as new
         self._lexer = self._thought_lexer
         self._sink = ThoughtDelta
@@ -352,8 +354,19 @@ class StreamParser:
             return None
         end = closer.match(data, at)
         if end is not None:
-            return at, end.end(), self._close_thought, None
+            lexer = self._lexer
+            if not lexer.in_code:
+                return at, end.end(), self._close_thought, None
+            return at, end.end(), self._break_off_thought if lexer.closes() else self._suspect_thought_end, end[0]
         return _HOLD if not self._final and closer.viable(data, at) else None
+
+    def _break_off_thought(self, _: str | None, out: list[Event]) -> None:
+        """The thought ends although its fence was not closed by a line of its own."""
+        self._close_thought(None, out)
+        self._thought_marks = None  # its lexer is still inside
+
+    def _suspect_thought_end(self, tag: str, out: list[Event]) -> None:
+        self._begin_body(SuspectEnd(tag, self._lexer, lambda events: self._break_off_thought(None, events)))
 
     def _read_implicit_head(self, data: str, pos: int, out: list[Event]) -> int:
         """The stream begins inside a thought; an opening tag that comes all the same is taken for what it is."""
@@ -400,7 +413,7 @@ class StreamParser:
         return pos
 
     def _begin_body(self, body: Body) -> None:
-        self._bare = False
+        self._bare = self._bare and self._closer is not None
         self._body = body
         self._mode = self._read_body
         self._calm, self._quick = _CALM_ELSE, body.quick
@@ -420,7 +433,7 @@ class StreamParser:
     def _end_body(self, body: Body) -> None:
         self._again = body.again
         self._body = None
-        self._mode = self._read_prose
+        self._mode = self._read_bare_head if self._bare and self._closer is None else self._read_prose
         self._calm = 0
 
     # ---- short ways: pieces that change little -----------------------------------------------------------------------------
