@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,15 @@ from typing import Any
 from ..._bindings.openai_compat import chat_body, deltas_of
 from ..._bindings.request import Capabilities, ChatRequest
 from ..._http.cancel import CancelToken
+from ..._http.sse import SseEvent
 from ..._models.catalogue import ModelEntry, catalogue, default_model, entry, models_home
 from ..._models.gguf import GgufHeader, read_gguf
 from ..._models.verify import check_present
 from ..._stream.deltas import Delta
-from ...errors import ConfigurationError, LollmsError, MissingDependencyError, ModelFileError
+from ...errors import BackendUnavailableError, ConfigurationError, LollmsError, MissingDependencyError, ModelFileError
 from ...lollms_llm_binding import LollmsLLMBinding
 from .memory import available_memory, check_memory
+from .queueing import FairPlaces
 from .supervisor import Engine, EngineSettings
 
 __all__ = ["EmbeddedBinding"]
@@ -82,6 +84,7 @@ class EmbeddedBinding(LollmsLLMBinding):
         self._n_threads_batch, self._embeddings = n_threads_batch, embeddings
         self._load_timeout, self._verbosity = load_timeout, verbosity
         self._lock = threading.Lock()
+        self._places = FairPlaces(n_parallel)
         self._loading: Future[Engine] | None = None
         self._last_logs: list[str] = []
         self._select(model_name)
@@ -229,12 +232,37 @@ class EmbeddedBinding(LollmsLLMBinding):
             ModelError: The model cannot be loaded.
         """
         with self._running(cancel) as token:
-            engine = self._engine(token)
-            body = chat_body(request, engine.settings.alias, self.sampling)
+            body = chat_body(request, self.model_name or "", self.sampling)
             # Signs of life while the prompt is read: a caller that left is noticed at the next one.
             body |= {"cache_prompt": True, "return_progress": True}
-            with contextlib.closing(engine.events("/v1/chat/completions", body, token)) as events:  # type: ignore[type-var]
-                yield from deltas_of(events, engine.name)
+            with contextlib.closing(self._events(body, token)) as events:
+                yield from deltas_of(events, f"The engine of {self.model_name}")
+
+    def _events(self, body: dict[str, Any], cancel: CancelToken) -> Generator[SseEvent, None, None]:
+        """The events that answer a chat request; one that met an engine which had died before is asked again of a new one."""
+        for last in (False, True):
+            heard = False
+            with self._engine_at_work(cancel) as engine:
+                try:
+                    for event in engine.http.stream_sse("/v1/chat/completions", body, cancel):
+                        heard = True
+                        yield event
+                    return
+                except BackendUnavailableError:
+                    if heard or last or not engine.child.wait(1.0):
+                        raise
+
+    @contextlib.contextmanager
+    def _engine_at_work(self, cancel: CancelToken) -> Iterator[Engine]:
+        """The engine, once it is this request's turn."""
+        place = self._places.take(cancel)
+        try:
+            engine = self._engine(cancel)
+        except BaseException:
+            place.leave()
+            raise
+        with engine.at_work(place):
+            yield engine
 
     def tokenize(self, text: str) -> list[Any]:
         """The text's tokens as the model has them, markers such as `<|im_end|>` read as such."""
@@ -251,8 +279,8 @@ class EmbeddedBinding(LollmsLLMBinding):
         """
         if not self._embeddings:
             return super().embed(text, **kwargs)
-        with self._running(None) as token:
-            answer = self._engine(token).ask("/v1/embeddings", {"input": text}, token)
+        with self._running(None) as token, self._engine_at_work(token) as engine:
+            answer = engine.http.post_json("/v1/embeddings", {"input": text}, token)
         rows = [row["embedding"] for row in sorted(answer["data"], key=lambda row: row.get("index", 0))]
         return rows[0] if isinstance(text, str) else rows
 

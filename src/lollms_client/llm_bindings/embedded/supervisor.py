@@ -13,12 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..._http.cancel import CancelToken
 from ..._http.client import HttpClient, Timeouts
-from ..._http.sse import SseEvent
 from ..._process.child import Child, package_environment
-from ...errors import BackendError, BackendTimeoutError, BackendUnavailableError, CancelledError, LollmsError, ModelFileError
-from .queueing import FairPlaces, Place
+from ...errors import BackendError, BackendTimeoutError, BackendUnavailableError, LollmsError, ModelFileError
+from .queueing import Place
 
 __all__ = ["Engine", "EngineSettings"]
 
@@ -59,7 +57,6 @@ class Engine:
     def __init__(self, settings: EngineSettings, load_timeout: float, read_timeout: float) -> None:
         self.settings = settings
         self.name = f"The engine of {settings.alias}"
-        self._places = FairPlaces(settings.n_parallel)
         self._running, self._lock = 0, threading.Lock()
         argv = [sys.executable, "-P", "-m", "lollms_client.llm_bindings.embedded.engine"]
         self.child = Child(argv, name=self.name, env=package_environment())
@@ -80,23 +77,6 @@ class Engine:
         """Whether the process runs."""
         return self.child.alive
 
-    def events(self, path: str, body: Mapping[str, Any], cancel: CancelToken) -> Iterator[SseEvent]:
-        """The events that answer a streaming request, which waits for its turn.
-
-        Leaving the generator before its end, or `cancel`, stops the engine's work on it; its place is free once the work stopped.
-
-        Raises:
-            CancelledError: `cancel` fired.
-            BackendError: The engine refused, failed or died; where it died, the message says how.
-        """
-        with self._place(cancel):
-            yield from self.http.stream_sse(path, body, cancel)
-
-    def ask(self, path: str, body: Mapping[str, Any], cancel: CancelToken) -> Any:
-        """What the engine answers to a request that makes it compute. Waits and raises as `events` does."""
-        with self._place(cancel):
-            return self.http.post_json(path, body, cancel)
-
     def call(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """What the engine answers to a request that it serves at once (tokens, facts). Raises as `events` does."""
         try:
@@ -111,8 +91,13 @@ class Engine:
         self.http.close()
 
     @contextlib.contextmanager
-    def _place(self, cancel: CancelToken) -> Iterator[None]:
-        place = self._places.take(cancel)
+    def at_work(self, place: Place) -> Iterator[None]:
+        """The time in which a request computes. Whoever leaves it early has the engine stop; the place is free once it has.
+
+        Raises:
+            BackendUnavailableError: The engine died; says how.
+            BackendError: It refused or failed, as raised within.
+        """
         with self._lock:
             self._running += 1
         clean = False
@@ -120,9 +105,7 @@ class Engine:
             yield
             clean = True
         except BackendTimeoutError:
-            self.child.kill()  # it serves this machine alone: silence means that it hangs
-            raise
-        except CancelledError:
+            self.child.kill()  # it serves this binding alone: silence means that it hangs
             raise
         except BackendError as error:
             clean = not isinstance(error, BackendUnavailableError)
@@ -153,9 +136,7 @@ class Engine:
 
     def _explained(self, error: BackendError) -> BackendError:
         """The error, or how the process ended where that is the reason."""
-        if isinstance(error, BackendUnavailableError) and self.child.wait(1.0):
-            return self.child.gone()
-        return error
+        return self.child.gone() if isinstance(error, BackendUnavailableError) and self.child.wait(1.0) else error
 
     def _url(self, line: str) -> str:
         try:
