@@ -143,6 +143,14 @@ def test_a_worker_that_dies_is_an_error_and_the_next_call_works(pool, functions,
     assert run(pool, functions.where, tmp_path)[0] == "done"
 
 
+def test_a_worker_that_died_while_idle_is_replaced(pool, functions, tmp_path):
+    first = run(pool, functions.where, tmp_path)[1][1]
+    os.kill(first, signal.SIGKILL)
+    _until(lambda: not _alive(first))
+    second = run(pool, functions.where, tmp_path)[1][1]
+    assert second != first
+
+
 def test_what_a_function_raises_there_is_an_error_here(pool, functions, tmp_path):
     with pytest.raises(ToolError, match="ValueError: bad"):
         run(pool, functions.fail, tmp_path)

@@ -50,7 +50,7 @@ class ToolSpec:
         positional_only: Names of visible parameters that cannot be passed by name.
         is_async: `async def`.
         nested_in: Qualified path of the enclosing functions for a nested tool ("outer" or "outer.inner"), else "".
-        workspace_paths: Argument -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), so that a schema lists them.
+        output: Source text of the return annotation ("" where there is none).
         prompt_provider: Name of the function whose text replaces the description at spec-build time, "" where there is none.
         effects: Declared effects (`TOOL_EFFECTS`), None where the library declares none for this tool.
         workspace_paths: Argument name -> glob of the workspace files it may name (`TOOL_WORKSPACE_PATHS`), for its schema.

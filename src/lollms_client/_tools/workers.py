@@ -183,11 +183,17 @@ class WorkerPool:
 
     def _take(self, workspace: str, lane: str) -> _Worker:
         with self._lock:
-            for worker in reversed(self._idle):
-                if worker.lane == lane and (not worker.bound or worker.workspace == workspace) and worker.process.poll() is None:
-                    self._idle.remove(worker)
-                    worker.workspace = workspace
-                    return worker
+            dead = [w for w in self._idle if w.process.poll() is not None]
+            self._idle = [w for w in self._idle if w not in dead]
+            self._all.difference_update(dead)
+            fit = [w for w in self._idle if w.lane == lane and (not w.bound or w.workspace == workspace)]
+            if fit:
+                self._idle.remove(fit[-1])
+        for worker in dead:
+            worker.kill()
+        if fit:
+            fit[-1].workspace = workspace
+            return fit[-1]
         worker = _Worker(lane, workspace)
         with self._lock:
             self._all.add(worker)
