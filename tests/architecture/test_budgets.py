@@ -95,7 +95,7 @@ def test_a_broad_except_says_why_it_is_a_boundary(path):
         if not isinstance(node, ast.ExceptHandler):
             continue
         names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else {"BaseException"}
-        reraises = any(isinstance(n, ast.Raise) and n.exc is None for n in ast.walk(node))
+        reraises = any(isinstance(n, ast.Raise) for n in ast.walk(node))
         if names & {"Exception", "BaseException"} and not reraises and "# noqa: BLE001 - " not in text[node.lineno - 1]:
             wrong.append(f"line {node.lineno}: {text[node.lineno - 1].strip()}")
     assert wrong == []
