@@ -184,9 +184,12 @@ class Child:
         pumps = [threading.Thread(target=self._pump, args=(pipe, take), daemon=True) for pipe, take in self._outputs(process)]
         for pump in pumps:
             pump.start()
-        # Waited for without reaping first: until the group is signalled, nobody else can get its id.
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        # Waited for without reaping first, where the system can: until the group is signalled, nobody else can get its id.
+        if hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            process.wait()
         self._signal_tree(signal.SIGKILL)
         process.wait()
         for pump in pumps:

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -99,16 +99,17 @@ class EmbeddedBinding(LollmsLLMBinding):
         return Capabilities(**facts)
 
     def _select(self, model_name: str | None) -> None:
-        self._entry: ModelEntry | None = None
-        self._file: Path | None = None
-        self._header: GgufHeader | None = None
+        row: ModelEntry | None = None
+        file: Path | None = None
         if model_name is None:
-            self._entry = default_model("llm", self._models)
+            row = default_model("llm", self._models)
         elif model_name in catalogue(self._models) or not _is_path(model_name):
-            self._entry = entry(model_name, self._models)
+            row = entry(model_name, self._models)
         else:
-            self._file = Path(model_name).expanduser()
-        self.model_name = self._entry.id if self._entry else self._file.stem if self._file else None
+            file = Path(model_name).expanduser()
+        self._entry, self._file = row, file
+        self._header: GgufHeader | None = None
+        self.model_name = row.id if row else file.stem if file else None
 
     def _context(self) -> int:
         trained = self._header.context_length if self._header else self._entry.context if self._entry else 0
@@ -128,8 +129,8 @@ class EmbeddedBinding(LollmsLLMBinding):
             BackendError: The engine did not come up.
         """
         if model_name is not None and model_name not in (self.model_name, str(self._file)):
-            self.unload_model()
             self._select(model_name)
+            self.unload_model()
         self._engine(CancelToken())
         return True
 
@@ -235,6 +236,8 @@ class EmbeddedBinding(LollmsLLMBinding):
             body = chat_body(request, self.model_name or "", self.sampling)
             # Signs of life while the prompt is read: a caller that left is noticed at the next one.
             body |= {"cache_prompt": True, "return_progress": True}
+            if request.think is not None:
+                body["chat_template_kwargs"] = {"enable_thinking": request.think}
             with contextlib.closing(self._events(body, token)) as events:
                 yield from deltas_of(events, f"The engine of {self.model_name}")
 
@@ -252,6 +255,23 @@ class EmbeddedBinding(LollmsLLMBinding):
                     if heard or last or not engine.child.wait(1.0):
                         raise
 
+    def _call(self, path: str, body: dict[str, Any]) -> Any:
+        """What the engine answers to a request that it serves at once, without a place."""
+        return self._retried(lambda: self._engine(CancelToken()).call(path, body))
+
+    def _embeddings_of(self, text: str | list[str], cancel: CancelToken) -> Any:
+        with self._engine_at_work(cancel) as engine:
+            return engine.http.post_json("/v1/embeddings", {"input": text}, cancel)
+
+    def _retried(self, ask: Callable[[], Any]) -> Any:
+        """What `ask` gives, asked twice where the first time met an engine that had died before."""
+        try:
+            return ask()
+        except BackendUnavailableError:
+            if self._live() is not None:
+                raise
+            return ask()
+
     @contextlib.contextmanager
     def _engine_at_work(self, cancel: CancelToken) -> Iterator[Engine]:
         """The engine, once it is this request's turn."""
@@ -266,11 +286,11 @@ class EmbeddedBinding(LollmsLLMBinding):
 
     def tokenize(self, text: str) -> list[Any]:
         """The text's tokens as the model has them, markers such as `<|im_end|>` read as such."""
-        return list(self._engine(CancelToken()).call("/tokenize", {"content": text, "add_special": False})["tokens"])
+        return list(self._call("/tokenize", {"content": text, "add_special": False})["tokens"])
 
     def detokenize(self, tokens: list[Any]) -> str:
         """The text of tokens."""
-        return str(self._engine(CancelToken()).call("/detokenize", {"tokens": tokens})["content"])
+        return str(self._call("/detokenize", {"tokens": tokens})["content"])
 
     def embed(self, text: str | list[str], **kwargs: Any) -> Any:
         """The embedding of a text (a list of floats of unit length), or those of several.
@@ -279,8 +299,8 @@ class EmbeddedBinding(LollmsLLMBinding):
         """
         if not self._embeddings:
             return super().embed(text, **kwargs)
-        with self._running(None) as token, self._engine_at_work(token) as engine:
-            answer = engine.http.post_json("/v1/embeddings", {"input": text}, token)
+        with self._running(None) as token:
+            answer = self._retried(lambda: self._embeddings_of(text, token))
         rows = [row["embedding"] for row in sorted(answer["data"], key=lambda row: row.get("index", 0))]
         return rows[0] if isinstance(text, str) else rows
 

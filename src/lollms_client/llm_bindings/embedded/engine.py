@@ -60,7 +60,7 @@ def _serve(settings: dict[str, Any]) -> Any:
     # Without polling: a waiting thread that spins takes a core from whatever else this machine does.
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
     params.cache_ram_mib = settings["cache_ram_mib"]
-    params.endpoint_slots = True
+    params.endpoint_slots, params.ui = True, False
     params.verbosity = settings["verbosity"]
     if settings["embeddings"]:
         params.embedding = True

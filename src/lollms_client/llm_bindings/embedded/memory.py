@@ -12,7 +12,7 @@ __all__ = ["available_memory", "check_memory", "memory_needed"]
 _RUNTIME = 192 * 2**20
 """What the engine takes besides the model: the interpreter, the runtime's code, buffers of a step."""
 _REPACKED = 0.6
-"""Share of the weights that the runtime keeps a second time, rearranged for this processor (measured: 0.06 to 0.6)."""
+"""Share of the weights that the runtime keeps a second time, rearranged for this processor (measured: 0.1 to 0.6)."""
 
 
 def memory_needed(file_size: int, header: GgufHeader, context: int) -> int:

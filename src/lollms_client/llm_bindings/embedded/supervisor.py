@@ -77,12 +77,14 @@ class Engine:
         """Whether the process runs."""
         return self.child.alive
 
-    def call(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """What the engine answers to a request that it serves at once (tokens, facts). Raises as `events` does."""
+    def call(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What the engine answers to a request that it serves at once. Raises BackendError where it died, refused or failed."""
         try:
-            return self.http.get_json(path) if body is None else self.http.post_json(path, body)
-        except BackendError as error:
-            raise self._explained(error) from error
+            return self.http.post_json(path, body)
+        except BackendUnavailableError as error:
+            if not self.child.wait(1.0):
+                raise
+            raise self.child.gone() from error
 
     def stop(self, grace: float = 2.0) -> None:
         """End the process."""
@@ -109,7 +111,9 @@ class Engine:
             raise
         except BackendError as error:
             clean = not isinstance(error, BackendUnavailableError)
-            raise self._explained(error) from error
+            if clean or not self.child.wait(1.0):
+                raise
+            raise self.child.gone() from error
         finally:
             with self._lock:
                 self._running -= 1
@@ -133,10 +137,6 @@ class Engine:
                 self.child.wait(_STOP_POLL)
         finally:
             place.leave()
-
-    def _explained(self, error: BackendError) -> BackendError:
-        """The error, or how the process ended where that is the reason."""
-        return self.child.gone() if isinstance(error, BackendUnavailableError) and self.child.wait(1.0) else error
 
     def _url(self, line: str) -> str:
         try:
