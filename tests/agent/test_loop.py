@@ -158,11 +158,12 @@ def test_a_repeating_model_is_offered_other_steps_next(play, tmp_path):
 
     (tmp_path / "a.txt").write_text("hi")
     read = step("tool_read_file", path="a.txt")
-    model = ScriptedLLM([read, read, step("final_answer", answer="hi")], capabilities=BOUND)
+    model = ScriptedLLM([read, read, read, step("final_answer", answer="hi")], capabilities=BOUND)
     play(model, LCPBinding(schema_cache=False), workspace=tmp_path)
     offered = [[s["properties"]["tool"]["const"] for s in r.json_schema["anyOf"]] for r in model.requests]
-    assert "tool_read_file" in offered[1]
-    assert "tool_read_file" not in offered[2]
+    assert "tool_read_file" in offered[2]
+    assert "tool_read_file" not in offered[3]
+    assert [r.sampling.temperature for r in model.requests] == [None, None, 0.3, 0.6]
     assert all(o[0] == "final_answer" for o in offered)
 
 

@@ -32,7 +32,7 @@ def ask(tools, ws, done):
     return output
 
 
-SALES = "region,units,price\nNorth,10,2.5\nSouth,n/a,3\nNorth,5,\n"
+SALES = "region,units,price\nNorth,10,2.5\nSouth,soon,3\nNorth,5,\n"
 
 
 def test_a_csv_is_the_table_data(ask):
@@ -44,11 +44,20 @@ def test_a_csv_is_the_table_data(ask):
 
 def test_numbers_are_told_value_by_value_and_odd_ones_are_noted(ask):
     out = ask(SALES)
-    assert out["rows"] == [["North", 10, 2.5], ["South", "n/a", 3], ["North", 5, None]]
+    assert out["rows"] == [["North", 10, 2.5], ["South", "soon", 3], ["North", 5, None]]
     assert out["notes"] == [
-        "units: 1 of 3 values are text, not numbers ('n/a'); leave them out with WHERE typeof(units) <> 'text'."
+        "units: 1 of 3 values are text, not numbers ('soon'); leave them out with WHERE typeof(units) <> 'text'."
     ]
     assert "notes" not in ask(SALES, "SELECT region FROM data")
+
+
+def test_what_people_write_for_no_value_among_numbers_is_null_and_noted(ask):
+    out = ask("day,mm\n1,3.5\n2,n/a\n3,12\n4,-\n5,N/A \n6,7\n7,1\n8,2\n", "SELECT day FROM data ORDER BY mm DESC")
+    assert out["rows"][0] == [3]
+    out = ask("day,mm\n1,3.5\n2,n/a\n3,12\n", "SELECT mm FROM data")
+    assert out["rows"] == [[3.5], [None], [12]]
+    assert out["notes"] == ["mm: 1 value ('n/a') read as NULL."]
+    assert ask("name,note\na,none\nb,n/a\n", "SELECT note FROM data")["rows"] == [["none"], ["n/a"]], "texts stay texts"
 
 
 @pytest.mark.parametrize("table", ["data", "f", '"f.csv"', "'f.csv'", "DATA"])
@@ -166,12 +175,12 @@ def test_limits_are_stated(tools, ws, failed, monkeypatch):
 def test_a_csv_is_described(tools, ws, done):
     (ws / "f.csv").write_text(SALES)
     assert done(tools.tool_describe_database("f")).splitlines() == [
-        "data(region TEXT: 'North'|'South', units INTEGER: 1 not numbers, e.g. 'n/a', price REAL: 1 NULL), 3 rows",
+        "data(region TEXT: 'North'|'South', units INTEGER: 1 not numbers, e.g. 'soon', price REAL: 1 NULL), 3 rows",
         "First rows of data:",
         "North | 10 | 2.5",
-        "South | n/a | 3",
+        "South | soon | 3",
         "North | 5 | NULL",
-        "units: 1 of 3 values are text, not numbers ('n/a'); leave them out with WHERE typeof(units) <> 'text'.",
+        "units: 1 of 3 values are text, not numbers ('soon'); leave them out with WHERE typeof(units) <> 'text'.",
     ]
 
 
@@ -195,7 +204,7 @@ def test_what_a_csv_writer_wrote_is_read_back(tmp_path_factory, rows):
     for got, wrote in zip(table.rows, kept, strict=True):
         for value, cell in zip(got, wrote, strict=True):
             if value is None:
-                assert not cell.strip()
+                assert cell.strip().lower() in {"", *_csv._MISSING}
             elif isinstance(value, str):
                 assert value == cell
             else:

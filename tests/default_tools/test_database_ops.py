@@ -463,10 +463,10 @@ def test_broken_views_odd_names_and_empty_databases_are_described(tools, ws, don
 
 def test_the_prompt_tells_what_there_is_to_ask_about(tools, ws, shop):
     (ws / "sub").mkdir()
-    (ws / "sub" / "targets.csv").write_text("region,target\nNorth,10\nSouth,n/a\nEast,12\n")
+    (ws / "sub" / "targets.csv").write_text("region,target\nNorth,10\nSouth,soon\nEast,12\n")
     assert tools.tool_database_ops_prompt().splitlines() == [
         "Database shop.db: customers(id INTEGER, name TEXT), 0 rows; \"order lines\"(id INTEGER, region TEXT: 'South'|'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-01', picture BLOB: 40 NULL, customer INT: is customers.id), 120 rows; north(id INTEGER, region TEXT: 'North', units INTEGER: 1 not numbers, e.g. 'n/a', day TEXT: e.g. '2024-01-02', picture BLOB: 20 NULL, customer INT), 60 rows",
-        "CSV file sub/targets.csv: data(region TEXT: 'North'|'South'|'East', target INTEGER: 1 not numbers, e.g. 'n/a'), 3 rows",
+        "CSV file sub/targets.csv: data(region TEXT: 'North'|'South'|'East', target INTEGER: 1 not numbers, e.g. 'soon'), 3 rows",
     ]
 
 

@@ -37,13 +37,21 @@ def refuse(call: ToolCall, state: TurnState, known: Collection[str]) -> tuple[Ca
         return _failure(call, state, "unknown_tool", f"There is no tool named {call.name!r}. There are: {there or 'none'}.")
     earlier = state.calls_since_change.get(call_key(call.name, call.arguments))
     if earlier is not None:
-        state.barred = state.barred | {call.name}
-        text = (
-            f"You made exactly this call in step {earlier.round} and nothing has changed since; it was not run again. "
-            "Its result stands above: use it, take a different step, or answer."
-        )
-        return _failure(call, state, "repeated_call", text)
+        return _repeated(call, state, earlier)
     return None
+
+
+def _repeated(call: ToolCall, state: TurnState, earlier: CallRecord) -> tuple[CallRecord, Notice]:
+    """A first repetition is answered with what the call brought; a second one also bars the tool from the next step."""
+    state.repeats += 1
+    if state.repeats > 1:
+        state.barred = state.barred | {call.name}
+    text = f"You made exactly this call in step {earlier.round} and nothing has changed since, so it was not run again. "
+    if earlier.result.get("success"):
+        text += "Its result stands above: use it, take a different step, or answer."
+    else:
+        text += f"It failed: {earlier.result.get('error')} Make it differently."
+    return _failure(call, state, "repeated_call", text)
 
 
 def only_reads(effects: frozenset[str] | None) -> bool:
@@ -74,4 +82,4 @@ def remember(record: CallRecord, state: TurnState, effects: frozenset[str] | Non
     if not only_reads(effects):
         state.calls_since_change = {}
     state.calls_since_change[call_key(record.call.name, record.call.arguments)] = record
-    state.barred = frozenset()
+    state.barred, state.repeats = frozenset(), 0

@@ -38,6 +38,7 @@ class TurnState:
         usage: The sum over all rounds.
         stalls: Rounds in a row that brought neither a call nor an answer.
         calls_since_change: Key of a call -> its record, for calls since the last one that may have changed something.
+        repeats: Calls in a row that only repeated an earlier one.
         barred: Tools that the next step may not ask for, because the same call was just repeated.
     """
 
@@ -48,6 +49,7 @@ class TurnState:
     usage: Usage = field(default_factory=Usage)
     stalls: int = 0
     calls_since_change: dict[str, CallRecord] = field(default_factory=dict)
+    repeats: int = 0
     barred: frozenset[str] = frozenset()
 
     def response(self) -> str:

@@ -46,7 +46,9 @@ class Turn:
         system = "\n\n".join(filter(None, [host.system_prompt(), self.dialect.instructions(self.specs)]))
         prefix = [{"role": "system", "content": system}] if system else []
         self.prefix = [*prefix, *self.dialect.examples(self.specs), *host.history()]
-        self.state.transcript.append({"role": "user", "content": self._opening()})
+        self.state.transcript.append(
+            {"role": "user", "content": self.dialect.opening(self._opening()) if self.specs else self._opening()}
+        )
 
     def _opening(self) -> str:
         """The person's words, then the state of the workspace: what changes goes last, and is not changed afterwards."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..._bindings.request import Capabilities, ChatRequest
+from ..._bindings.request import Capabilities, ChatRequest, Sampling
 from ..._tools.spec import ToolSpec
 from ...events import Event, ToolCall
 from ..options import TurnOptions
@@ -50,6 +51,13 @@ class RoundView:
     files: Callable[[], list[str]]
 
 
+def _warmer(sampling: Sampling, repeats: int) -> Sampling:
+    """What gets a model out of a rut: after each call that only repeated an earlier one, a warmer choice of tokens."""
+    if not repeats:
+        return sampling
+    return dataclasses.replace(sampling, temperature=max(sampling.temperature or 0.0, min(0.9, 0.3 * repeats)))
+
+
 class Dialect(ABC):
     """One way of asking for tool calls.
 
@@ -86,11 +94,15 @@ class Dialect(ABC):
     def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
         """The results of a round's calls as messages."""
 
+    def opening(self, text: str) -> str:
+        """The turn's opening message: the person's words with the state of the workspace."""
+        return text
+
     def _base_request(self, view: RoundView) -> ChatRequest:
         options = view.options
         return ChatRequest(
             messages=[*view.prefix, *view.state.transcript],
-            sampling=options.sampling,
+            sampling=_warmer(options.sampling, view.state.repeats),
             think=options.think,
             reasoning_effort=options.reasoning_effort,
             session=options.session,

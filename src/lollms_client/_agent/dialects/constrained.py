@@ -58,6 +58,10 @@ class ConstrainedDialect(Dialect):
             return ""
         return _HOW.format(tools="\n".join(describe_tool_briefly(t) for t in tools if not t.broken), final=FINAL)
 
+    def opening(self, text: str) -> str:
+        """Marked as the real task: what stands before it were examples."""
+        return f"TASK: {text}"
+
     def examples(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
         """Short conversations that show steps being taken."""
         return example_messages([t.name for t in tools])

@@ -33,19 +33,6 @@ class _Example:
 
 _EXAMPLES = (
     _Example(
-        "How many guests in guests.csv come from Oslo?",
-        "Files in the workspace: guests.csv (812 bytes)\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER)",
-        (
-            _Step(
-                "count the rows of guests.csv with city Oslo",
-                "tool_execute_query",
-                {"database_name": "guests.csv", "query": "SELECT COUNT(*) FROM data WHERE city = 'Oslo'"},
-                '{"columns": ["COUNT(*)"], "rows": [[7]], "total_rows": 1}',
-            ),
-            _Step("nothing", FINAL, {"answer": "7 guests come from Oslo."}),
-        ),
-    ),
-    _Example(
         "What is the door code of the meeting room?",
         "Files in the workspace: guests.csv (812 bytes), rooms.txt (64 bytes)",
         (
@@ -86,6 +73,19 @@ _EXAMPLES = (
             ),
         ),
     ),
+    _Example(
+        "How many guests in guests.csv come from Oslo?",
+        "Files in the workspace: guests.csv (812 bytes)\nCSV file guests.csv: data(name TEXT, city TEXT, nights INTEGER)",
+        (
+            _Step(
+                "count the rows of guests.csv with city Oslo",
+                "tool_execute_query",
+                {"database_name": "guests.csv", "query": "SELECT COUNT(*) FROM data WHERE city = 'Oslo'"},
+                '{"columns": ["COUNT(*)"], "rows": [[7]], "total_rows": 1}',
+            ),
+            _Step("nothing", FINAL, {"answer": "7 guests come from Oslo."}),
+        ),
+    ),
 )
 
 
@@ -103,7 +103,7 @@ def example_messages(tools: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _conversation(example: _Example) -> list[dict[str, Any]]:
-    messages = [{"role": "user", "content": f"{example.task}\n\n{example.workspace}"}]
+    messages = [{"role": "user", "content": f"EXAMPLE TASK: {example.task}\n\n{example.workspace}"}]
     for step in example.steps:
         written = {"todo": step.todo, "tool": step.tool, "arguments": step.arguments}
         messages.append({"role": "assistant", "content": json.dumps(written, ensure_ascii=False)})

@@ -1,7 +1,7 @@
 """CSV files as people have them, read into rows: any usual delimiter and encoding, odd rows kept, numbers told from text.
 
-A number is told value by value and not column by column, so that "n/a" among numbers stays what it is; the notes say where
-that is so, because SUM and AVG take such text for 0.
+A number is told value by value and not column by column. Among numbers, what people write where there is no value ("n/a", "-")
+is NULL; any other text stays what it is. The notes say both, because SUM and AVG take text for 0 and text sorts behind numbers.
 
 Source: RFC 4180 for the form; everything beyond it is tolerance.
 """
@@ -33,6 +33,7 @@ _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(0|[1-9]\d{0,17})?\.\d+([eE][+-]?\d{1,3})?|[+-]?\d[eE][+-]\d{1,3}", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?(0|[1-9]\d{0,17}|[1-9]\d{0,2}(\.\d{3})+),\d+", re.ASCII)
+_MISSING = frozenset({"n/a", "na", "n.a.", "nan", "null", "none", "nil", "-", "--", "?", "unknown", "missing"})
 _KEYWORDS = frozenset(
     """
     add all alter and as asc between by case check column commit create cross default delete desc distinct drop else end escape
@@ -173,12 +174,25 @@ def _type(rows: list[Any], columns: list[str], *, decimal_comma: bool) -> list[t
                 spaces += bare != cell
             else:
                 row[index] = None
+        if numbers > texts.total() and (missing := {text for text in texts if text.strip().lower() in _MISSING}):
+            notes.append((name, _take_out(rows, index, name, missing)))
+            texts = Counter({text: count for text, count in texts.items() if text not in missing})
         notes += [(name, text) for text in _oddities(name, numbers, texts, spaces)]
         if commas:
             notes.append(
                 (name, f"{name}: {'decimal commas' if decimal_comma else 'commas between thousands'} were read as such.")
             )
     return notes
+
+
+def _take_out(rows: list[Any], index: int, name: str, missing: set[str]) -> str:
+    """Make NULL of the words for "no value" in a column of numbers; returns the note about it."""
+    count = 0
+    for row in rows:
+        if row[index] in missing:
+            row[index] = None
+            count += 1
+    return f"{name}: {count} {'value' if count == 1 else 'values'} ({', '.join(map(repr, sorted(missing)))}) read as NULL."
 
 
 def _oddities(name: str, numbers: int, texts: Counter[str], spaces: int) -> list[str]:
