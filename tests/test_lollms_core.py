@@ -1,0 +1,157 @@
+"""`LollmsClient` over real bindings: what it builds, what it refuses, how it is cancelled, from where it can be called."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from lollms_client import LollmsClient
+from lollms_client import events as ev
+from lollms_client.errors import ConfigurationError, NotConfiguredError, UnknownNameError
+from lollms_client.testing import Reply, ScriptedLLM, ScriptedTools, call
+from lollms_client.tools_bindings.lcp import LCPBinding
+
+
+@pytest.mark.req("TG-8.1")
+def test_the_client_mounts_lcp_with_the_handler_and_the_settings_that_it_was_given(tmp_path):
+    (tmp_path / "asker.py").write_text(
+        "HANDLER = None\nCONFIG = {}\n"
+        "def init_tools_library(config):\n    CONFIG.update(config)\n"
+        "def set_confirm_handler(handler):\n    global HANDLER\n    HANDLER = handler\n"
+        "def tool_ask() -> dict:\n"
+        "    '''Asks.'''\n"
+        "    return {'success': True, 'output': [HANDLER('source', 'label', None)[0], CONFIG['autonomy_level']]}\n"
+    )
+    asked = []
+
+    def handler(source, script_label, argv=None):
+        asked.append((source, script_label))
+        return "allow", ""
+
+    client = LollmsClient(
+        tools_binding_name="lcp",
+        tools_binding_config={
+            "tools_folders": [str(tmp_path)],
+            "confirm_handler": handler,
+            "workspace_path": tmp_path / "w",
+            "host_tool_configs": {"asker": {"autonomy_level": "safe"}, "system_shell": {"autonomy_level": "safe"}},
+        },
+    )
+    assert isinstance(client.tools, LCPBinding)
+    assert client.tools.execute_tool("tool_ask", {})["output"] == ["allow", "safe"]
+    assert asked == [("source", "label")]
+    client.close()
+
+
+def test_what_was_not_configured_is_none_and_says_how_to_configure_it():
+    client = LollmsClient()
+    assert client.llm is None
+    assert client.tools is None
+    for ask in (lambda: client.generate_text("x"), lambda: client.run_turn("x"), lambda: client.count_tokens("x"), lambda: client.embed("x")):
+        with pytest.raises(NotConfiguredError, match="llm_binding_name"):
+            ask()
+        with pytest.raises(RuntimeError):
+            ask()
+
+
+def test_a_binding_that_is_not_there_is_an_error_that_names_those_that_are():
+    with pytest.raises(UnknownNameError, match="embedded"):
+        LollmsClient(llm_binding_name="embeded")
+    with pytest.raises(UnknownNameError, match="lcp"):
+        LollmsClient(tools_binding_name="lpc")
+    with pytest.raises(ConfigurationError):
+        LollmsClient(tools_binding_name="lcp", tools_binding_config={"tool_folders": []})
+
+
+def test_building_a_client_of_the_embedded_model_needs_no_file_and_no_network():
+    client = LollmsClient(llm_binding_name="embedded")
+    assert client.llm.model_name
+    client.close()
+
+
+def test_cancel_from_another_thread_ends_a_turn_that_waits_for_the_model():
+    client = LollmsClient()
+    started = threading.Event()
+
+    def waiting(request):
+        started.set()
+        return Reply(["a", "b"], delay=60)
+
+    client.llm = ScriptedLLM([waiting])
+    thread = threading.Thread(target=lambda: (started.wait(10), client.cancel()))
+    thread.start()
+    end = list(client.run_turn("x"))[-1]
+    thread.join(10)
+    assert end.status == "cancelled"
+    client.llm = ScriptedLLM(["fine"])
+    assert list(client.run_turn("x"))[-1].response == "fine", "a cancelled client goes on working"
+
+
+def test_turns_run_inside_a_running_event_loop_and_from_many_threads(tmp_path):
+    client = LollmsClient(tools_binding_name="lcp", tools_binding_config={"schema_cache": False})
+
+    async def inside() -> str:
+        client.llm = ScriptedLLM([call("tool_list_files"), "ok"])
+        return list(client.run_turn("x", workspace_path=tmp_path))[-1].response
+
+    assert [asyncio.run(inside()) for _ in range(2)] == ["ok", "ok"]
+    client.llm = ScriptedLLM(["ok"] * 8)
+    answers: list[str] = []
+    threads = [threading.Thread(target=lambda: answers.append(list(client.run_turn("x"))[-1].response)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(10)
+    assert answers == ["ok"] * 8
+    client.close()
+
+
+def test_a_turn_inside_a_tool_runs_its_own_calls_in_its_own_workspace(tmp_path):
+    (tmp_path / "outer.py").write_text(
+        "from pathlib import Path\n"
+        "def tool_outer(lollms_client_instance=None) -> dict:\n"
+        "    '''Runs a turn.'''\n"
+        "    events = list(lollms_client_instance.run_turn('inner', workspace_path='inner'))\n"
+        "    return {'success': True, 'output': [events[-1].response, sorted(p.name for p in Path('.').iterdir())]}\n"
+    )
+    tools = {"tools_folders": [str(tmp_path), str(LCPBinding(schema_cache=False).workspace_path)], "schema_cache": False}
+    from lollms_client.tools_bindings.lcp import DEFAULT_TOOLS
+
+    tools["tools_folders"] = [str(tmp_path), str(DEFAULT_TOOLS)]
+    client = LollmsClient(tools_binding_name="lcp", tools_binding_config=tools)
+    client.llm = ScriptedLLM([call("tool_outer"), call("tool_write_file", path="a.txt", content="x"), "inner done", "outer done"])
+    end = list(client.run_turn("x", workspace_path=tmp_path / "w"))[-1]
+    assert end.response == "outer done"
+    assert end.tool_results[0]["result"]["output"] == ["inner done", ["inner"]]
+    assert (tmp_path / "w" / "inner" / "a.txt").read_text() == "x"
+    client.close()
+
+
+def test_the_conversation_so_far_stands_before_the_turn():
+    client = LollmsClient()
+    client.llm = ScriptedLLM(["You said Ada."])
+    before = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello Ada."}]
+    list(client.run_turn("Who am I?", system_prompt="Be short.", messages=before))
+    assert [m["content"] for m in client.llm.requests[0].messages] == ["Be short.", "I am Ada.", "Hello Ada.", "Who am I?"]
+
+
+def test_generating_calls_go_to_the_model():
+    client = LollmsClient()
+    client.llm = ScriptedLLM(["one", "two"])
+    assert client.generate_text("x") == "one"
+    assert client.generate_from_messages([{"role": "user", "content": "x"}]) == "two"
+    assert client.count_tokens("abc") == 3
+    assert client.detokenize(client.tokenize("abc")) == "abc"
+
+
+def test_events_are_plain_data_for_json():
+    client = LollmsClient()
+    client.llm = ScriptedLLM([call("tool_a", x=1), "ok"])
+    client.tools = ScriptedTools({"tool_a": 1})
+    data = [e.to_dict() for e in client.run_turn("x")]
+    assert data[0]["event"] == "turn_started"
+    started = next(d for d in data if d["event"] == "tool_started")
+    assert started["call"]["arguments"] == {"x": 1}
+    assert isinstance(ev.TurnEnded("completed", "", 0).to_dict()["usage"], dict)
