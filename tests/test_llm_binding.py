@@ -130,6 +130,19 @@ def test_sampling_of_the_constructor_is_kept_for_calls_that_say_nothing():
     assert binding.asked.sampling == Sampling(temperature=0.9)
 
 
+def test_a_documented_call_gets_the_constructor_s_settings_too_and_ours_only_where_it_names_them():
+    class Named(LollmsLLMBinding):
+        def generate_text(self, prompt, temperature=None, seed=None, json_schema=None, **more):
+            self.asked = (temperature, seed, json_schema, more)
+            return ""
+
+    binding = Named(temperature=0.2, seed=5)
+    list(binding.stream(ChatRequest(HELLO, Sampling(temperature=0.9), stop=("x",), json_schema={"type": "null"}, session="s")))
+    temperature, seed, schema, more = binding.asked
+    assert (temperature, seed, schema) == (0.9, 5, {"type": "null"})
+    assert sorted(more) == ["stream", "streaming_callback", "system_prompt"]
+
+
 def test_cancelling_the_binding_ends_a_running_answer_and_keeps_its_text():
     class Endless(LollmsLLMBinding):
         def stream(self, request, cancel=None):

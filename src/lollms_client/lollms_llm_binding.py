@@ -13,6 +13,7 @@ import contextlib
 import threading
 from abc import ABC
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ._bindings.answers import StreamingCallback, as_prompt, call_with_known, collect, pieces_of_call
@@ -186,19 +187,16 @@ class LollmsLLMBinding(LifeCycle, ABC):
 
     def _documented_call(self, request: ChatRequest, callback: StreamingCallback | None) -> str:
         """A request through the documented call that the subclass defines."""
-        s = request.sampling
+        sampling = request.sampling.over(getattr(self, "sampling", Sampling()))
         options: dict[str, Any] = {
-            "n_predict": s.n_predict, "stream": callback is not None, "temperature": s.temperature, "top_k": s.top_k,
-            "top_p": s.top_p, "repeat_penalty": s.repeat_penalty, "repeat_last_n": s.repeat_last_n, "seed": s.seed,
-            "streaming_callback": callback, "think": request.think, "reasoning_effort": request.reasoning_effort,
+            **asdict(sampling), "stream": True if callback else None, "streaming_callback": callback,
+            "think": request.think, "reasoning_effort": request.reasoning_effort,
         }  # fmt: skip
-        options = {name: value for name, value in options.items() if value is not None}
+        ours = {"stop": list(request.stop) or None, "json_schema": request.json_schema, "session": request.session or None}
         if _defines(type(self), "generate_from_messages"):
-            return call_with_known(self.generate_from_messages, (request.messages,), options)
+            return call_with_known(self.generate_from_messages, request.messages, options, ours)
         system, prompt = as_prompt(request.messages)
-        if system:
-            options["system_prompt"] = system
-        return call_with_known(self.generate_text, (prompt,), options)
+        return call_with_known(self.generate_text, prompt, {**options, "system_prompt": system or None}, ours)
 
     def _content(self, prompt: str, images: Sequence[str] | None, videos: Sequence[str] | None) -> Any:
         if images and not self.capabilities.vision:

@@ -91,7 +91,6 @@ def test_a_seed_makes_answers_repeatable_and_the_temperature_counts(binding):
     assert len(set(texts)) > 1
 
 
-@pytest.mark.req("CT-A19.1")
 def test_sampling_settings_of_the_constructor_hold_unless_a_call_says_otherwise(binding, models, small):
     settings = {"ctx_size": 1024, "n_predict": 4, "stream": True, "temperature": 0.0, "top_k": 10, "top_p": 0.9}
     more = {"repeat_penalty": 1.0, "repeat_last_n": 16, "seed": 1, "n_threads": 1}

@@ -68,12 +68,20 @@ def adapted(callback: StreamingCallback) -> Callable[[str, MSG_TYPE], Any]:
     return lambda chunk, kind: callback(chunk, kind, *extra)
 
 
-def call_with_known(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> str:
-    """Call a third party's method with those of the options that it declares."""
+def call_with_known(function: Callable[..., Any], said: Any, documented: dict[str, Any], ours: dict[str, Any]) -> str:
+    """Call a third party's method with what it knows.
+
+    Args:
+        function: The method.
+        said: The prompt or the messages.
+        documented: Documented options; given where the method names them or takes any keyword. None means not said.
+        ours: Options that only this library knows; given where the method names them.
+    """
     parameters = inspect.signature(function).parameters
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        options = {name: value for name, value in options.items() if name in parameters}
-    return str(function(*args, **options))
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    options = {name: value for name, value in documented.items() if takes_any or name in parameters}
+    options |= {name: value for name, value in ours.items() if name in parameters}
+    return str(function(said, **{name: value for name, value in options.items() if value is not None}))
 
 
 def as_prompt(messages: list[dict[str, Any]]) -> tuple[str, str]:

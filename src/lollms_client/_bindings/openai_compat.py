@@ -45,9 +45,9 @@ def chat_body(request: ChatRequest, model: str, defaults: Sampling = _OPEN) -> d
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    sampling = request.sampling.over(defaults)
     for ours, theirs in _WIRE_NAMES.items():
-        value = getattr(request.sampling, ours)
-        value = getattr(defaults, ours) if value is None else value
+        value = getattr(sampling, ours)
         if value is not None:
             body[theirs] = value
     if request.stop:

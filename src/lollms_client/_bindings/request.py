@@ -5,7 +5,7 @@ Source: CONTRACT C (parameters of `generate_text`), J (dialects), HOUSE ("facts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 __all__ = ["Capabilities", "ChatRequest", "Sampling"]
@@ -22,6 +22,11 @@ class Sampling:
     repeat_penalty: float | None = None
     repeat_last_n: int | None = None
     seed: int | None = None
+
+    def over(self, defaults: Sampling) -> Sampling:
+        """These settings, and those of `defaults` where these leave the choice open."""
+        mine = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(defaults, **{name: value for name, value in mine.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ __all__ = ["Child", "exit_reason", "package_environment"]
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _TAIL_LINES = 200
 _LINE_LIMIT = 400
+_READ_LIMIT = 8192
 _KILL_WAIT = 5.0
 
 
@@ -141,10 +142,9 @@ class Child:
 
     def stop(self, grace: float = 3.0) -> None:
         """End the whole tree: close its input, then SIGTERM, then SIGKILL, `grace` seconds apart; returns once it is reaped."""
-        process = self._running()
-        with contextlib.suppress(OSError, ValueError), self._write_lock:
-            assert process.stdin is not None
-            process.stdin.close()
+        if not self.alive:
+            return
+        self._close_input()
         if grace > 0 and self._ended.wait(grace / 2):
             return
         for number in (signal.SIGTERM, signal.SIGKILL) if grace > 0 else (signal.SIGKILL,):
@@ -155,6 +155,15 @@ class Child:
     def kill(self) -> None:
         """Kill the whole tree at once."""
         self.stop(grace=0)
+
+    def _close_input(self) -> None:
+        """Close the child's input; left alone where a writer is stuck in it, whom the child's end will free."""
+        if self._write_lock.acquire(timeout=0.2):
+            try:
+                with contextlib.suppress(OSError, ValueError):
+                    self._running().stdin.close()  # type: ignore[union-attr]
+            finally:
+                self._write_lock.release()
 
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._process is not None
@@ -181,7 +190,7 @@ class Child:
         finally:
             self._started.set()
         process = self._process
-        pumps = [threading.Thread(target=self._pump, args=(pipe, take), daemon=True) for pipe, take in self._outputs(process)]
+        pumps = [threading.Thread(target=_pump, args=output, daemon=True) for output in self._outputs(process)]
         for pump in pumps:
             pump.start()
         # Waited for without reaping first, where the system can: until the group is signalled, nobody else can get its id.
@@ -194,23 +203,23 @@ class Child:
         process.wait()
         for pump in pumps:
             pump.join(1.0)
-        with contextlib.suppress(OSError), self._write_lock:
-            process.stdin.close()  # type: ignore[union-attr]
+        self._close_input()
         self._ended.set()
         self._lines.put(None)
 
-    def _outputs(self, process: subprocess.Popen[bytes]) -> list[tuple[IO[bytes], Callable[[str], None]]]:
+    def _outputs(self, process: subprocess.Popen[bytes]) -> list[tuple[IO[bytes], Callable[[str], None], int]]:
         assert process.stdout is not None
         if self._merge:
-            return [(process.stdout, self._keep)]
+            return [(process.stdout, self._keep, _READ_LIMIT)]
         assert process.stderr is not None
-        return [(process.stdout, self._lines.put), (process.stderr, self._keep)]
+        return [(process.stdout, self._lines.put, -1), (process.stderr, self._keep, _READ_LIMIT)]
 
     def _keep(self, line: str) -> None:
         self._tail.append(line[:_LINE_LIMIT])
 
-    @staticmethod
-    def _pump(pipe: IO[bytes], take: Callable[[str], None]) -> None:
-        with contextlib.suppress(OSError, ValueError), pipe:
-            for raw in pipe:
-                take(raw.decode("utf-8", "replace").rstrip("\r\n"))
+
+def _pump(pipe: IO[bytes], take: Callable[[str], None], limit: int) -> None:
+    """Hand on a pipe's lines, in pieces of at most `limit` bytes (-1: whole), until it ends."""
+    with contextlib.suppress(OSError, ValueError), pipe:
+        while raw := pipe.readline(limit):
+            take(raw.decode("utf-8", "replace").rstrip("\r\n"))

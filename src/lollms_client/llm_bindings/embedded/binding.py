@@ -7,9 +7,8 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._bindings.openai_compat import chat_body, deltas_of
 from ..._bindings.request import Capabilities, ChatRequest
@@ -24,6 +23,9 @@ from ...lollms_llm_binding import LollmsLLMBinding
 from .memory import available_memory, check_memory
 from .queueing import FairPlaces
 from .supervisor import Engine, EngineSettings
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["EmbeddedBinding"]
 
@@ -177,6 +179,8 @@ class EmbeddedBinding(LollmsLLMBinding):
 
     def _engine(self, cancel: CancelToken) -> Engine:
         """The engine, started where none runs. One thread starts it, all wait for it; each can be cancelled while it waits."""
+        from concurrent.futures import Future
+
         with self._lock:
             loading = self._loading
             if loading is None or (loading.done() and self._live() is None):
