@@ -127,9 +127,10 @@ class Lexer:
         search = self._search
         while pos < end:
             if self._pass is not None:
+                was_code = self._fence
                 pos = self._pass(data, pos)
-                if self._watched and self._fence and pos < end:
-                    return pos
+                if was_code and self._fence and pos < end:
+                    return pos  # a candidate inside code that is watched
             elif self.blank:
                 pos = self._pass_blank(data, pos)
                 if self.blank:

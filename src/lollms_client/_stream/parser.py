@@ -493,15 +493,16 @@ class StreamParser:
         if held in self._awaited:
             self._held = held
             return []
-        if held[0] != "<" or not self._lexer.only_angles:
+        lexer = self._lexer
+        if held[0] != "<" or self._bare or not lexer.only_angles:
             return None
         if ">" not in delta:
-            if self._may_begin(held) or "\n" in delta or "`" in delta or "\\" in delta:
+            if self._may_begin(held) or lexer.in_code or "\n" in delta or "`" in delta or "\\" in delta:
                 return None
             self._held, self._calm, self._quick = "", CALM_TEXT, self._quick_line
-            self._lexer.blank = False
+            lexer.blank = False
             return [self._sink(held)]
-        self._lexer.line = 0
+        lexer.line = 0
         found = self._recognise(held, 0)
         if found is _HOLD:
             return None

@@ -50,12 +50,7 @@ class SuspectEnd(Body):
             pos = stop + 1
             if line is not None and len(line) <= _HEAD_LIMIT and _FENCE.match(line):
                 self._parts.append(data[begin:pos])
-                if self._lexer.closes(line):
-                    self._lexer.leave_code()
-                    out.append(ThoughtDelta(self._tag + "".join(self._parts)))
-                    self.ended = True
-                else:
-                    self.close(out)
+                self._decide(line, out)
                 return pos
         self._parts.append(data[begin:])
         if self._head is not None:
@@ -64,6 +59,15 @@ class SuspectEnd(Body):
         return len(data)
 
     def close(self, out: list[Event]) -> None:
-        """It was the end."""
-        self._end_thought(out)
-        self.ended, self.again = True, "".join(self._parts)
+        """The last line decides, though nothing follows it."""
+        self._decide(self._head or "", out)
+
+    def _decide(self, line: str, out: list[Event]) -> None:
+        self.ended = True
+        text = "".join(self._parts)
+        if self._lexer.closes(line):
+            self._lexer.leave_code()
+            out.append(ThoughtDelta(self._tag + text))
+        else:
+            self._end_thought(out)
+            self.again = text

@@ -159,6 +159,7 @@ class _Repair:
         self._pos = min(starts)
 
     def _read_rest(self) -> None:
+        self._skip_blank()
         rest = self._text[self._pos :].strip()
         if rest.endswith(("```", "~~~")):
             self._note("code fence")

@@ -91,7 +91,7 @@ class _Splitter(StreamParser):
     __slots__ = ("closed",)
 
     def split(self, text: str) -> list[tuple[bool, str]]:
-        self.closed = False
+        self.closed: bool | None = None  # the first thought was closed, and not inside a fence
         pieces: list[tuple[bool, list[str]]] = []
         for event in (*self.feed(text), *self.close()):
             if isinstance(event, _ThoughtEnd):
@@ -104,6 +104,7 @@ class _Splitter(StreamParser):
         return [(is_thought, "".join(parts)) for is_thought, parts in pieces if parts]
 
     def _close_thought(self, what: None, out: list[Event]) -> None:
-        self.closed = True
+        if self.closed is None:
+            self.closed = not self._lexer.in_code or self._lexer.closes()
         out.append(_ThoughtEnd())
         super()._close_thought(what, out)
