@@ -14,6 +14,7 @@ test: $(VENV)/.dev
 
 test-embedded: $(VENV)/.dev
 	@$(BIN)/lollms models pull
+	@$(BIN)/lollms models pull smollm2-135m-instruct
 	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m embedded -p no:randomly tests/embedded
 
 lint: $(VENV)/.dev
@@ -21,8 +22,8 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/architecture
 
-bench: $(VENV)/.dev
-	@$(BIN)/python -m benchmarks
+bench: $(VENV)-bench/.ready
+	@$(VENV)-bench/bin/python -m benchmarks
 
 requirements: $(VENV)/.dev
 	@$(BIN)/python -m tests.requirements_table
@@ -41,5 +42,12 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[embedded,dev]'
 	@touch $@ $(VENV)/.embedded
 
+# The peers get an environment of their own, so that what they need is not taken for what we need.
+$(VENV)-bench/.ready: pyproject.toml
+	@$(PYTHON) -m venv $(VENV)-bench
+	@echo "Installing lollms_client and the peers into $(VENV)-bench ..."
+	@$(VENV)-bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench build .pytest_cache .mypy_cache .ruff_cache .hypothesis
