@@ -18,13 +18,15 @@ class Body:
     Attributes:
         ended: The end was found.
         again: What was taken beyond the end, and is to be read anew as text.
+        beginnings: Every beginning of what may end it.
     """
 
-    __slots__ = ("again", "ended")
+    __slots__ = ("again", "beginnings", "ended")
 
-    def __init__(self) -> None:
+    def __init__(self, beginnings: frozenset[str] = frozenset()) -> None:
         self.ended = False
         self.again = ""
+        self.beginnings = beginnings
 
     def read(self, data: str, pos: int, final: bool, out: list[Event]) -> int:
         """Read `data` from `pos` on.
@@ -62,7 +64,7 @@ class ArtefactBody(Body):
     __slots__ = ("_begun", "_closer", "_name")
 
     def __init__(self, name: str, closer: Marks) -> None:
-        super().__init__()
+        super().__init__(closer.prefixes)
         self._name = name
         self._closer = closer
         self._begun = False
@@ -111,7 +113,7 @@ class WorkerBody(Body):
     __slots__ = ("_attributes", "_closer", "_parts")
 
     def __init__(self, attributes: dict[str, str], closer: Marks) -> None:
-        super().__init__()
+        super().__init__(closer.prefixes)
         self._attributes = attributes
         self._closer = closer
         self._parts: list[str] = []

@@ -30,13 +30,14 @@ class CallMarks:
         openers: Opening tags of calls, without `>`.
     """
 
-    __slots__ = ("behind", "closer", "inside", "is_closer", "outside", "tail")
+    __slots__ = ("beginnings", "behind", "closer", "inside", "is_closer", "outside", "tail")
 
     def __init__(self, closers: Iterable[str], openers: Iterable[str]) -> None:
         ends, both = Marks(tags=closers), Marks(tags=(*closers, *openers))
         flags = re.IGNORECASE | re.ASCII
         self.is_closer, self.closer = ends.match, ends.search
         self.behind = both.search
+        self.beginnings = both.prefixes
         self.outside = re.compile(f"{OUTSIDE}|{both.source}", flags).search
         self.inside = re.compile(f"{INSIDE}|{ends.source}", flags).search
         self.tail = both.tail
@@ -58,7 +59,7 @@ class CallBody(Body):
     __slots__ = ("_marks", "_mint_id", "_parts", "_scanner", "_suspect", "_trail", "_unread")
 
     def __init__(self, marks: CallMarks, mint_id: Callable[[], str]) -> None:
-        super().__init__()
+        super().__init__(marks.beginnings)
         self._marks = marks
         self._mint_id = mint_id
         self._unread: list[str] = []  # pieces without `>`, not looked at yet

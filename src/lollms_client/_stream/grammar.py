@@ -51,10 +51,11 @@ class Grammar:
         if "think" not in tags:
             thinking_tags = ()
         self._by_spelling = {f"<{s}": tag for tag in blocks for s in tag.spellings}
+        attributed = [f"<{s}" for tag in blocks if tag.attributes for s in tag.spellings]
         self.openers = Marks(
             tags=[f"<{s}" for tag in blocks if not tag.attributes for s in tag.spellings],
             literals=[opener for opener, _ in thinking_tags],
-            names=[f"<{s}" for tag in blocks if tag.attributes for s in tag.spellings],
+            names=attributed,
         )
         closers = {tag.body: [f"</{s}" for s in tag.spellings] for tag in TAGS}
         self.thought_closers = {opener.lower(): Marks(literals=[closer]) for opener, closer in thinking_tags}
@@ -68,6 +69,7 @@ class Grammar:
         self.pairs = self.openers.pairs | {f"<{head}" for head in self.control.heads}
         self.beginnings = self.openers.prefixes | self.control.beginnings
         self.may_begin = beginning_finder([m for m in (*self._by_spelling, *self.thought_closers, *self.control.marks) if m])
+        self._amid = Marks(names=attributed).match, Marks(names=[*attributed, *self.control.marks]).match
         self._entries: dict[str, Opener] = {}
         for spelled in (*(f"{s}>" for s in self._by_spelling), *self._by_spelling, *self.thought_closers):
             if spelled:
@@ -84,6 +86,10 @@ class Grammar:
             The tag, and for a thought what ends it.
         """
         return self._entries.get(spelled) or self._classify(spelled)
+
+    def is_amid(self, held: str, at_head: bool) -> bool:
+        """Whether the name of a tag with attributes is complete; at the head of a line that of a control tag counts too."""
+        return self._amid[at_head](held, 0) is not None
 
     def _classify(self, spelled: str) -> Opener:
         spelled = spelled.lower()

@@ -59,7 +59,6 @@ _SLICE = 4096  # long pieces are read in slices, so that going back within one s
 _CALM_ELSE = -1  # what `_calm` says besides what a lexer does: `_quick` knows more
 _QUICK_LIMIT = 250  # below the limits of every kind of tag
 _INNER = frozenset("<>|\n")  # what may end an opening tag, or show that it is none
-_AMID_OPENING = re.compile(r"\s*<\w+[\s/]").match
 _QUOTE_OR_END = re.compile(r"[\"'<>]").search
 _new = object.__new__  # events by the hundred a second: an attribute set on a bare object costs half of a call of __init__
 
@@ -251,7 +250,7 @@ class StreamParser:
     def _rest_in_opening(self, data: str, keep: int) -> None:
         """An opening tag may have begun."""
         self._calm = _CALM_ELSE
-        if _AMID_OPENING(data, keep):
+        if self._closer is None and self._grammar.is_amid(data[keep:].lstrip(BLANKS), self._lexer.blank):
             self._quick = self._quick_opening
             return
         self._quick = self._quick_beginning
@@ -427,7 +426,8 @@ class StreamParser:
             self._end_body(body)
             return pos
         self._held = data[pos:]
-        self._calm = 0 if self._held else _CALM_ELSE
+        self._calm = _CALM_ELSE
+        self._quick = self._quick_closing if self._held else body.quick
         return len(data)
 
     def _end_body(self, body: Body) -> None:
@@ -440,10 +440,10 @@ class StreamParser:
 
     def _quick_line(self, delta: str) -> list[Event] | None:
         """Text goes on, within its line or with new ones; white space at a line's head is held."""
-        if "<" in delta:
-            return self._quick_angle(delta)
         if "`" in delta or "\\" in delta or "~" in delta:
             return None
+        if "<" in delta and (hit := self._may_begin(delta)):
+            return self._quick_angle(delta, hit.start())
         at = delta.rfind("\n") + 1
         behind = delta[at:]
         if behind.strip(BLANKS):
@@ -464,20 +464,18 @@ class StreamParser:
         event.text = text
         return [event]
 
-    def _quick_angle(self, delta: str) -> list[Event] | None:
-        """Amid a line of text a tag may begin."""
-        if self._calm != CALM_TEXT or "\n" in delta or "`" in delta or "\\" in delta:
+    def _quick_angle(self, delta: str, at: int) -> list[Event] | None:
+        """A tag may begin at `at`, which is not all there."""
+        line = delta.rfind("\n", 0, at) + 1
+        at_head = (line > 0 or self._calm == CALM_HEAD) and not delta[line:at].strip(BLANKS)
+        awaited = self._grammar.beginnings if at_head and self._closer is None else self._beginnings
+        if delta[at:] not in awaited or len(self._held) > _QUICK_LIMIT:
             return None
-        hit = self._may_begin(delta)
-        at = hit.start() if hit else len(delta)
-        if hit:
-            behind = delta[at:]
-            if behind not in self._beginnings:
-                return None
-            self._held = behind
-            self._calm, self._quick = _CALM_ELSE, self._quick_beginning
-            self._awaited = self._beginnings
-        return [self._sink(delta[:at])] if at else []
+        cut = line if at_head else at
+        text, self._held = (self._held + delta[:cut], delta[cut:]) if cut else ("", self._held + delta)
+        self._lexer.blank = at_head
+        self._calm, self._quick, self._awaited = _CALM_ELSE, self._quick_beginning, awaited
+        return [self._sink(text)] if text else []
 
     def _quick_code(self, delta: str) -> list[Event] | None:
         """A line of fenced code goes on."""
@@ -496,16 +494,39 @@ class StreamParser:
         lexer = self._lexer
         if held[0] != "<" or self._bare or not lexer.only_angles:
             return None
-        if ">" not in delta:
-            if self._may_begin(held) or lexer.in_code or "\n" in delta or "`" in delta or "\\" in delta:
-                return None
-            self._held, self._calm, self._quick = "", CALM_TEXT, self._quick_line
-            lexer.blank = False
-            return [self._sink(held)]
-        lexer.line = 0
+        if ">" in delta:
+            return self._settle(held)
+        if self._closer is None and _INNER.isdisjoint(delta) and self._grammar.is_amid(held, lexer.blank):
+            self._held = held
+            self._quick = self._quick_opening
+            return []
+        if self._may_begin(held) or lexer.in_code or "\n" in delta or "`" in delta or "\\" in delta:
+            return None
+        self._held, self._calm, self._quick = "", CALM_TEXT, self._quick_line
+        lexer.blank = False
+        return [self._sink(held)]
+
+    def _quick_opening(self, delta: str) -> list[Event] | None:
+        """An opening tag is held up to amid its attributes: it goes on, or ends."""
+        if len(self._held) > _QUICK_LIMIT:
+            return None
+        if _INNER.isdisjoint(delta):
+            self._held += delta
+            return []
+        return self._quick_waiting(delta)
+
+    def _quick_waiting(self, delta: str) -> list[Event] | None:
+        """What is held may be a tag, but it depends on what follows."""
+        held = self._held + delta
+        return None if held[0] != "<" or self._bare else self._settle(held)
+
+    def _settle(self, held: str) -> list[Event] | None:
+        """Look at all that is held, from the beginning of its tag."""
+        self._lexer.line = 0
         found = self._recognise(held, 0)
         if found is _HOLD:
-            return None
+            self._held, self._quick = held, self._quick_waiting
+            return []
         self._scanned = 0
         if found is None:
             return None
@@ -518,9 +539,10 @@ class StreamParser:
         rest = held[stop:]
         return out + self.feed(rest) if rest else out
 
-    def _quick_opening(self, delta: str) -> list[Event] | None:
-        """An opening tag goes on amid its attributes."""
-        if _INNER.isdisjoint(delta) and len(self._held) < _QUICK_LIMIT:
-            self._held += delta
-            return []
-        return None
+    def _quick_closing(self, delta: str) -> list[Event] | None:
+        """The beginning of a body's closing tag is held, and goes on."""
+        held = self._held + delta
+        if self._body is None or held not in self._body.beginnings:
+            return None
+        self._held = held
+        return []

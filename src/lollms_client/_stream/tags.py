@@ -106,10 +106,6 @@ class Marks:
         tail = data[at:].lower()
         return tail in self.prefixes or tail.rstrip(" \t\n\r\f\v") in self.complete
 
-    def begins(self, data: str, at: int) -> bool:
-        """Whether the first two characters, or the only one that is there, are those of a marker."""
-        return data[at : at + 2] in self.pairs
-
     def tail(self, data: str, pos: int) -> int:
         """Where in `data`, from `pos` on, a beginning of a marker of the form `<…` runs into the end; its length if none does."""
         at = data.rfind("<", max(pos, len(data) - self.longest))
