@@ -145,6 +145,10 @@ def test_a_table_that_is_in_another_file_is_found_for_the_model(tools, ws, faile
         db.commit()
     said = failed(tools.tool_execute_query("f.csv", "SELECT * FROM orders"))
     assert said.endswith("The table orders is in the database 'shop.db': give that as database_name.")
+    (ws / "prices.txt").write_text("4 euros")
+    assert failed(tools.tool_execute_query("f.csv", "SELECT * FROM prices")).endswith(
+        "'prices.txt' is a text file: read it with tool_read_file."
+    )
     assert "is in the database" not in failed(tools.tool_execute_query("f.csv", "SELECT * FROM nowhere"))
 
 

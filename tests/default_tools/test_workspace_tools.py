@@ -71,7 +71,10 @@ def test_find_files_takes_parts_of_names_and_patterns(tools, ws, done):
     assert find("**/*.txt") == find("./a/*") == find(f"{ws}/a/*") == ["a/b.txt"]
     assert find("?/b.tx[st]") == ["a/b.txt"]
     assert find("*.csv", 1) == ["data/report_2.CSV", "[1 of 2 files shown]"]
-    assert find("zip") == ["No file matches 'zip'. The workspace holds: Report.md, a/, data/, node_modules/."]
+    assert find("zip") == [
+        "No file has a name like 'zip'. To look for it inside files, use tool_search_text. "
+        "The workspace holds: Report.md, a/, data/, node_modules/."
+    ]
 
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "a/../../*"])

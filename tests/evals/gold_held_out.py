@@ -83,7 +83,7 @@ GOLD: dict[str, Gold] = {
         "The club gets 60 euros.",
     ),
     "worst-run-removed": gold(
-        table("yields.csv", "SELECT run FROM data WHERE typeof(yield_pct) <> 'text' ORDER BY yield_pct", gives="run_07"),
+        table("yields.csv", "SELECT run FROM data WHERE yield_pct IS NOT NULL ORDER BY yield_pct", gives="run_07"),
         delete("runs/run_07.txt"),
         append("lab.log", "removed run_07"),
         "run_07 had the lowest yield and is removed.",

@@ -37,7 +37,7 @@ _HOW = """You solve tasks in a folder of files by small steps. Each reply is one
 {{"todo": "what is still to do, part by part", "tool": "the tool's name", "arguments": {{...}}}}
 Then you get its result. Rules:
 - Do every part of the task. If it asks for a file, a change or a deletion, do it with a tool before you answer.
-- Use only facts that stand in tool results. Never guess a number or a name.
+- Use only facts that stand in tool results. Never guess. If a fact or a file is not there, answer that it is not there.
 - If a step failed, read its error and do it differently; never repeat the same step.
 - Do nothing that was not asked.
 - When nothing is left to do, use {final} with the complete answer, with the names and numbers found.

@@ -33,6 +33,11 @@ class _Example:
 
 _EXAMPLES = (
     _Example(
+        "How many bookings are in bookings_may.csv?",
+        "Files in the workspace: bookings_june.csv (420 bytes), rooms.txt (64 bytes)",
+        (_Step("nothing", FINAL, {"answer": "There is no file bookings_may.csv in the workspace, so I cannot tell."}),),
+    ),
+    _Example(
         "What is the door code of the meeting room?",
         "Files in the workspace: guests.csv (812 bytes), rooms.txt (64 bytes)",
         (
@@ -43,6 +48,14 @@ _EXAMPLES = (
                 "Kitchen: open\nMeeting room: 4417\n",
             ),
             _Step("nothing", FINAL, {"answer": "The door code of the meeting room is 4417."}),
+        ),
+    ),
+    _Example(
+        "What does breakfast cost according to rooms.txt?",
+        "Files in the workspace: rooms.txt (64 bytes)",
+        (
+            _Step("read rooms.txt", "tool_read_file", {"path": "rooms.txt"}, "Kitchen: open\nMeeting room: 4417\n"),
+            _Step("nothing", FINAL, {"answer": "rooms.txt does not say what breakfast costs."}),
         ),
     ),
     _Example(

@@ -49,6 +49,7 @@ TOOL_WORKSPACE_PATHS = {
 
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".db3")
 _TABLES = (".csv", ".tsv")
+_TEXTS = (".txt", ".md")
 _ROWS = 50
 _SAMPLED_TABLES = 10
 _NO_TABLE = re.compile(r"no such table: (\w+)")
@@ -155,9 +156,15 @@ def _elsewhere(workspace: Workspace, path: str, said: str) -> str:
                 if missing[1].lower() in {name.lower() for name in table_columns(connection)}:
                     return f" The table {missing[1]} is in the database '{shown(other)}': give that as database_name."
     for other in file_names(workspace, _TABLES):
-        if other != path and other.rpartition("/")[2].rpartition(".")[0].lower() == missing[1].lower():
+        if other != path and _stem(other) == missing[1].lower():
             return f" '{shown(other)}' is a file of its own: give that as database_name; its table is named data."
-    return ""
+    texts = [name for name in file_names(workspace, _TEXTS) if _stem(name) == missing[1].lower()]
+    return f" '{shown(texts[0])}' is a text file: read it with tool_read_file." if texts else ""
+
+
+def _stem(path: str) -> str:
+    """A file's name without its folder and ending, in lower case."""
+    return path.rpartition("/")[2].rpartition(".")[0].lower()
 
 
 def _find(workspace: Workspace, given: object) -> str:

@@ -128,7 +128,7 @@ def tool_tree(path: str = ".", max_depth: int = 3) -> str:
 
 @answers
 def tool_find_files(pattern: str, max_results: int = 50) -> str:
-    """Finds files by name, in all folders of the workspace. Returns their paths.
+    """Finds files by their name, in all folders of the workspace, and returns their paths. It does not look inside files.
 
     Args:
         pattern (str): Part of the name, or a pattern: "report", "*.csv", "data/**/*.json".
@@ -146,7 +146,10 @@ def tool_find_files(pattern: str, max_results: int = 50) -> str:
             if entry.kind in ("file", "link") and matches_name(entry.path, wanted)
         ]
         if not found:
-            return f"No file matches '{shown(pattern)}'. {_what_is_here(workspace)}"
+            return (
+                f"No file has a name like '{shown(pattern)}'. To look for it inside files, use tool_search_text. "
+                f"{_what_is_here(workspace)}"
+            )
         more = [f"[{most} of {len(found)} files shown]"] if len(found) > most else []
         return "\n".join([*map(shown, found[:most]), *more])
 
@@ -159,7 +162,7 @@ def tool_search_text(
     context_lines: int = 0,
     max_results: int = 50,
 ) -> str:
-    """Searches text inside files, upper and lower case alike. Returns every line that holds it as "file:line number: text".
+    """Finds which files hold a text, and where: looks inside all files, returns every line with it as "file:line number: text".
 
     Args:
         query (str): The text to look for.
