@@ -63,10 +63,11 @@ def _usage(deltas) -> Usage:
 
 
 def test_streaming_and_not_streaming_give_the_same_text_with_figures(binding):
-    deltas = list(binding.stream(_ask()))
+    deltas = list(binding.stream(_ask(seed=1)))
     pieces: list[str] = []
-    whole = binding.generate_from_messages(COUNT, n_predict=24, temperature=0, streaming_callback=lambda c, t: pieces.append(c))
-    assert _text(deltas) == whole == "".join(pieces) == binding.generate_text(COUNT[0]["content"], n_predict=24, temperature=0)
+    settings = {"n_predict": 24, "temperature": 0, "seed": 1}
+    whole = binding.generate_from_messages(COUNT, streaming_callback=lambda c, t: pieces.append(c), **settings)
+    assert _text(deltas) == whole == "".join(pieces) == binding.generate_text(COUNT[0]["content"], **settings)
     assert len(pieces) > 5
     usage = _usage(deltas)
     assert usage.completion_tokens == 24
@@ -104,9 +105,9 @@ def test_sampling_settings_of_the_constructor_hold_unless_a_call_says_otherwise(
 
 
 def test_a_stop_text_ends_the_answer(binding):
-    full = _text(binding.stream(_ask(n=40)))
+    full = _text(binding.stream(_ask(n=40, seed=1)))
     stop = full[len(full) // 2 :][:3]
-    deltas = list(binding.stream(_ask(n=40, stop=(stop,))))
+    deltas = list(binding.stream(_ask(n=40, seed=1, stop=(stop,))))
     assert _text(deltas) == full[: full.index(stop)]
     assert FinishDelta("stop") in deltas
 
@@ -192,7 +193,7 @@ def test_threads_queue_and_all_are_answered(binding):
     answers: dict[int, str] = {}
 
     def ask(number: int) -> None:
-        answers[number] = _text(binding.stream(_ask([{"role": "user", "content": f"Repeat the number {number}."}], 12)))
+        answers[number] = _text(binding.stream(_ask([{"role": "user", "content": f"Repeat the number {number}."}], 12, seed=1)))
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -201,7 +202,7 @@ def test_threads_queue_and_all_are_answered(binding):
         thread.join(300)
     assert sorted(answers) == [0, 1, 2, 3]
     assert all(answers.values())
-    alone = _text(binding.stream(_ask([{"role": "user", "content": "Repeat the number 2."}], 12)))
+    alone = _text(binding.stream(_ask([{"role": "user", "content": "Repeat the number 2."}], 12, seed=1)))
     assert answers[2] == alone
 
 

@@ -230,6 +230,10 @@ class EmbeddedBinding(LollmsLLMBinding):
     def stream(self, request: ChatRequest, cancel: CancelToken | None = None) -> Iterator[Delta]:
         """Answer a request, piece by piece, from the engine.
 
+        The prefix that a request shares with an earlier one is not computed again. Where that cuts the work differently, rounding
+        differs, and with it, now and then, a token. A request with a seed asks for the same answer each time: outside a session
+        it is computed anew.
+
         Raises:
             CancelledError: `cancel()` was called on this binding meanwhile.
             ContextWindowError: The prompt is longer than the context; carries both numbers.
@@ -239,7 +243,7 @@ class EmbeddedBinding(LollmsLLMBinding):
         with self._running(cancel) as token:
             body = chat_body(request, self.model_name or "", self.sampling)
             # Signs of life while the prompt is read: a caller that left is noticed at the next one.
-            body |= {"cache_prompt": True, "return_progress": True}
+            body |= {"cache_prompt": "seed" not in body or bool(request.session), "return_progress": True}
             if request.think is not None:
                 body["chat_template_kwargs"] = {"enable_thinking": request.think}
             with contextlib.closing(self._events(body, token)) as events:

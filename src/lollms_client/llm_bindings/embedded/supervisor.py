@@ -20,7 +20,8 @@ from .queueing import Place
 
 __all__ = ["Engine", "EngineSettings"]
 
-_STOP_LIMIT = 6.0
+_STOP_LIMIT = 15.0
+"""Seconds for a step to end, on a busy machine too: starting another engine takes as long, and loses what this one has cached."""
 _STOP_POLL = 0.2
 
 
