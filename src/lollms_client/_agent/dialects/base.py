@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..._bindings.request import Capabilities, ChatRequest, Sampling
+from ..._stream.options import ParserOptions
+from ..._stream.parser import StreamParser
 from ..._tools.spec import ToolSpec
 from ...events import Event, ToolCall
 from ..options import TurnOptions
@@ -17,7 +19,7 @@ from ..state import CallRecord, TurnState
 if TYPE_CHECKING:
     from ..._stream.deltas import Delta
 
-__all__ = ["Dialect", "Reader", "RoundView"]
+__all__ = ["Dialect", "Reader", "RoundView", "tag_parser"]
 
 
 class Reader(Protocol):
@@ -49,6 +51,18 @@ class RoundView:
     options: TurnOptions
     tools: Sequence[ToolSpec]
     files: Callable[[], list[str]]
+
+
+def tag_parser(capabilities: Capabilities, view: RoundView, mint_id: Callable[[], str]) -> Reader:
+    """The stream parser, set up for a model that may write tags."""
+    return StreamParser(
+        ParserOptions(
+            implicit_think=capabilities.implicit_think,
+            thinking_tags=capabilities.thinking_tags,
+            bare_json_calls=frozenset(s.name for s in view.tools) if capabilities.bare_json_calls else None,
+            mint_id=mint_id,
+        )
+    )
 
 
 def _warmer(sampling: Sampling, repeats: int) -> Sampling:
@@ -105,5 +119,5 @@ class Dialect(ABC):
             sampling=_warmer(options.sampling, view.state.repeats),
             think=options.think,
             reasoning_effort=options.reasoning_effort,
-            session=options.session,
+            session=options.session or "turn",  # its rounds share a prefix, whatever else is asked for
         )

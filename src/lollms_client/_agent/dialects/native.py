@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._bindings.request import ChatRequest
-from ..._stream.parser import ParserOptions, StreamParser
 from ..._tools.spec import ToolSpec
 from ...events import ToolCall
 from ..prompt import result_text
 from ..state import CallRecord
-from .base import Dialect, Reader, RoundView
+from .base import Dialect, Reader, RoundView, tag_parser
 
 __all__ = ["NativeDialect"]
 
@@ -36,13 +35,7 @@ class NativeDialect(Dialect):
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """The stream parser; a model that writes tags all the same is understood too."""
-        caps = self.capabilities
-        names = frozenset(s.name for s in view.tools) if caps.bare_json_calls else None
-        return StreamParser(
-            ParserOptions(
-                implicit_think=caps.implicit_think, thinking_tags=caps.thinking_tags, bare_json_calls=names, mint_id=mint_id
-            )
-        )
+        return tag_parser(self.capabilities, view, mint_id)
 
     def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """The reply with its calls."""

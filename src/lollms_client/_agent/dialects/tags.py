@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._bindings.request import ChatRequest
-from ..._stream.parser import ParserOptions, StreamParser
 from ..._tools.spec import ToolSpec
 from ...events import ToolCall
 from ..prompt import describe_tool, tool_result_block
 from ..state import CallRecord
-from .base import Dialect, Reader, RoundView
+from .base import Dialect, Reader, RoundView, tag_parser
 
 __all__ = ["TagsDialect"]
 
@@ -39,13 +38,7 @@ class TagsDialect(Dialect):
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """The stream parser with all tags."""
-        caps = self.capabilities
-        names = frozenset(s.name for s in view.tools) if caps.bare_json_calls else None
-        return StreamParser(
-            ParserOptions(
-                implicit_think=caps.implicit_think, thinking_tags=caps.thinking_tags, bare_json_calls=names, mint_id=mint_id
-            )
-        )
+        return tag_parser(self.capabilities, view, mint_id)
 
     def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """The reply as the model wrote it, tags and all: the next round's prefix stays byte-identical."""
