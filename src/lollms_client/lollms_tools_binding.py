@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._bindings.base import LifeCycle
 from ._tools.calls import ConfirmHandler, InteractionHandler
 from ._tools.spec import ToolSpec
 
 __all__ = ["LollmsToolBinding"]
 
 
-class LollmsToolBinding(ABC):
+class LollmsToolBinding(LifeCycle, ABC):
     """The base of all tools bindings; a subclass defines `discover_tools` and `execute_tool`.
 
     Args:
@@ -115,10 +116,6 @@ class LollmsToolBinding(ABC):
     def set_user_interaction_handler(self, handler: InteractionHandler | None) -> None:
         """Sets who answers tools' questions from now on; None for nobody."""
         self.user_interaction_handler = handler
-
-    def close(self) -> None:
-        """Gives back what the binding holds (connections, processes)."""
-        return
 
     def __enter__(self) -> LollmsToolBinding:
         """The binding itself; it is closed at the end of the `with` block."""

@@ -15,7 +15,8 @@ from lollms_client.events import ToolEnded, TurnEnded
 from lollms_client.tools_bindings.lcp.confirmation import cli_confirm_handler
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-pytestmark = [pytest.mark.embedded, pytest.mark.timeout(600)]
+PARAPHRASES = (EXAMPLES / "paraphrases.txt").read_text(encoding="utf-8").splitlines()
+pytestmark = [pytest.mark.embedded]
 
 
 def main_job():
@@ -25,8 +26,8 @@ def main_job():
     return module
 
 
-def best_store(database: Path) -> tuple[str, float]:
-    """The store with the highest revenue from completed orders, added up by hand."""
+def revenues(database: Path) -> dict[str, float]:
+    """Revenue from completed orders by store, added up by hand."""
     with closing(sqlite3.connect(database)) as db:
         names = dict(db.execute("SELECT store_id, name FROM stores"))
         orders = db.execute("SELECT store_id, quantity, unit_price, status FROM orders").fetchall()
@@ -34,28 +35,53 @@ def best_store(database: Path) -> tuple[str, float]:
     for store, quantity, price, status in orders:
         if status == "completed" and quantity is not None:
             revenue[names[store]] += quantity * price
-    return max(revenue.items(), key=lambda item: item[1])
+    return revenue
 
 
-def test_the_main_job_is_answered_rightly_with_two_tools_and_a_file(tmp_path, models):
-    workspace = tmp_path / "workspace"
-    shutil.copytree(EXAMPLES / "workspace", workspace)
-    store, _ = best_store(workspace / "sales.db")
-    client = LollmsClient(
+@pytest.fixture(scope="module")
+def client(models):
+    made = LollmsClient(
         llm_binding_name="embedded",
         llm_binding_config={"models_dir": models},
         tools_binding_name="lcp",
-        tools_binding_config={"confirm_handler": cli_confirm_handler},
+        tools_binding_config={"confirm_handler": cli_confirm_handler, "schema_cache": False},
     )
-    with client:
-        events = list(client.run_turn(main_job().QUESTION, workspace_path=workspace, temperature=0.0))
+    with made:
+        yield made
+
+
+def wrong(client: LollmsClient, question: str, workspace: Path) -> str:
+    """Plays the turn in a copy of the example; says what is wrong with its outcome, "" where nothing is."""
+    shutil.copytree(EXAMPLES / "workspace", workspace)
+    revenue = revenues(workspace / "sales.db")
+    best = max(revenue, key=revenue.__getitem__)
+    events = list(client.run_turn(question, workspace_path=workspace, temperature=0.0, max_rounds=12))
     end = events[-1]
     assert isinstance(end, TurnEnded)
-    assert end.status == "completed"
-    assert len({e.call.name for e in events if isinstance(e, ToolEnded) and e.result["success"]}) >= 2
-    said = f"{end.response}\n{(workspace / 'report.md').read_text()}".lower()
-    assert store.lower() in said
-    assert "espresso machine" in said
-    others = {"harbour", "station", "market hall", "old mill"} - {store.lower()}
-    assert not any(name in end.response.lower() for name in others), "no other store is named as the best"
-    assert [c["path"] for c in end.workspace_changes] == ["report.md"]
+    report = workspace / "report.md"
+    said = f"{end.response}\n{report.read_text(encoding='utf-8') if report.exists() else ''}".lower()
+    tools = {e.call.name for e in events if isinstance(e, ToolEnded) and e.result["success"]}
+    if end.status != "completed":
+        return f"it ended as {end.status}"
+    if [c["path"] for c in end.workspace_changes] != ["report.md"]:
+        return f"it changed {end.workspace_changes}"
+    if best.lower() not in said or any(name.lower() in end.response.lower() for name in revenue if name != best):
+        return f"the best store is {best}; it said: {said}"
+    if "espresso machine" not in said and "bianca" not in said:
+        return f"the prize is missing: {said}"
+    return "" if len(tools) >= 2 else f"it used only {tools}"
+
+
+@pytest.mark.timeout(600)
+def test_the_main_job_is_answered_rightly_with_two_tools_and_a_file(client, tmp_path):
+    assert PARAPHRASES[0] == main_job().QUESTION
+    assert wrong(client, PARAPHRASES[0], tmp_path / "workspace") == ""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(3600)
+def test_at_least_eight_of_ten_ways_of_asking_are_answered_rightly(client, tmp_path):
+    faults = {q: fault for n, q in enumerate(PARAPHRASES) if (fault := wrong(client, q, tmp_path / str(n)))}
+    assert len(PARAPHRASES) == 10
+    print(f"{10 - len(faults)} of 10", *faults.items(), sep="\n")
+    assert len(faults) <= 2, faults
