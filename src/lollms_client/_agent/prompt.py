@@ -125,4 +125,4 @@ def workspace_text(root: Path, prompts: Iterable[str] = ()) -> str:
         f" and {len(files) - 60} more" if len(files) > 60 else ""
     )
     parts = [f"Files in the workspace: {listed or 'none'}", *(p.strip() for p in prompts if p.strip())]
-    return "\n".join(parts)
+    return _escape("\n".join(parts))  # names and values come from data

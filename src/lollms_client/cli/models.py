@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -46,6 +47,8 @@ def ensure_model(name: str | None) -> str:
     Returns:
         The id or path, for the embedded binding's `model_name`.
     """
+    if name is not None and (name.endswith(".gguf") or os.sep in name):
+        return name
     row = default_model() if name is None else entry(name)
     if not row.path().is_file():
         line = _ProgressLine()
