@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-QUESTION ?= Which region sold the most units in the first quarter, counting only valid orders?
 
 .PHONY: run test test-embedded lint bench requirements clean
 
@@ -19,6 +18,7 @@ test-embedded: $(VENV)/.dev
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check src tests benchmarks examples
+	@$(BIN)/ruff format --check -q src tests benchmarks examples
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/architecture
 

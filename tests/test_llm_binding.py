@@ -123,7 +123,9 @@ def test_without_streaming_the_callback_gets_the_whole_once():
 
 
 def test_sampling_of_the_constructor_is_kept_for_calls_that_say_nothing():
-    binding = Streaming(temperature=0.2, top_k=5, n_predict=9, seed=1, top_p=0.5, repeat_penalty=1.1, repeat_last_n=8, ctx_size=77)
+    binding = Streaming(
+        temperature=0.2, top_k=5, n_predict=9, seed=1, top_p=0.5, repeat_penalty=1.1, repeat_last_n=8, ctx_size=77
+    )
     assert binding.sampling == Sampling(9, 0.2, 5, 0.5, 1.1, 8, 1)
     assert binding.get_ctx_size() == 77
     binding.generate_text("x", temperature=0.9)

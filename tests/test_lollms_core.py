@@ -49,7 +49,12 @@ def test_what_was_not_configured_is_none_and_says_how_to_configure_it():
     client = LollmsClient()
     assert client.llm is None
     assert client.tools is None
-    for ask in (lambda: client.generate_text("x"), lambda: client.run_turn("x"), lambda: client.count_tokens("x"), lambda: client.embed("x")):
+    for ask in (
+        lambda: client.generate_text("x"),
+        lambda: client.run_turn("x"),
+        lambda: client.count_tokens("x"),
+        lambda: client.embed("x"),
+    ):
         with pytest.raises(NotConfiguredError, match="llm_binding_name"):
             ask()
         with pytest.raises(RuntimeError):

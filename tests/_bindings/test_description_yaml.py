@@ -63,7 +63,10 @@ def test_an_empty_file_describes_by_its_folder(tmp_path):
         ("presets: [{id: x, parameters: 3}]", r"presets\[0\].parameters should be a mapping"),
         ("global_input_parameters: [{type: int}]", r"global_input_parameters\[0\].name should be a text"),
         ("model_input_parameters: [a]", r"model_input_parameters\[0\] should be a mapping"),
-        ("model_input_parameters: [{name: a, mandatory: maybe}]", r"model_input_parameters\[0\].mandatory should be true or false"),
+        (
+            "model_input_parameters: [{name: a, mandatory: maybe}]",
+            r"model_input_parameters\[0\].mandatory should be true or false",
+        ),
         ("global_input_parameters: [{name: a, options: 3}]", r"global_input_parameters\[0\].options should be a list"),
         ("requirements: [3]", r"requirements\[0\] should be a text"),
         ("commands: [x]", r"commands\[0\] should be a mapping"),

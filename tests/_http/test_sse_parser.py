@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from lollms_client._http.sse import SseEvent, SseParser, parse_sse
 
 LINES = st.lists(
-    st.sampled_from(["data: a", "data:b", "data", "data:  two", ": ping", "event: x", "id: 7", "retry: 5", "", "", "naïve: ü", "data: ü€😀"]),
+    st.sampled_from(
+        ["data: a", "data:b", "data", "data:  two", ": ping", "event: x", "id: 7", "retry: 5", "", "", "naïve: ü", "data: ü€😀"]
+    ),
     max_size=30,
 )
 

@@ -54,7 +54,9 @@ def test_what_is_asked_about_at_each_level(effects, trusted, strict, safe):
 
 
 def test_a_wrong_level_is_an_error_that_says_where_it_stands():
-    with pytest.raises(ConfigurationError, match="here is 'paranoid'; an autonomy level is one of 'strict', 'safe', 'full_access'"):
+    with pytest.raises(
+        ConfigurationError, match="here is 'paranoid'; an autonomy level is one of 'strict', 'safe', 'full_access'"
+    ):
         check_level("paranoid", "here")
 
 

@@ -215,7 +215,7 @@ Pair = collections.namedtuple("Pair", "a b")
     ],
 )
 def test_values_are_made_json_safe(value, wanted):
-    for raw in ([{"output": value}] if isinstance(value, collections.abc.Mapping) else [value, {"output": value}]):
+    for raw in [{"output": value}] if isinstance(value, collections.abc.Mapping) else [value, {"output": value}]:
         result = normalise(raw)
         assert result["output"] == wanted
         assert json.loads(json.dumps(result, allow_nan=False)) == result

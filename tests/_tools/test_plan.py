@@ -18,7 +18,8 @@ def plan(properties: dict, required=(), **facts) -> CallPlan:
 
 
 THREE = plan(
-    {"query": {"type": "string"}, "limit": {"type": "integer", "default": 10}, "ratio": {"type": "number", "default": 0.5}}, ["query"]
+    {"query": {"type": "string"}, "limit": {"type": "integer", "default": 10}, "ratio": {"type": "number", "default": 0.5}},
+    ["query"],
 )
 
 
@@ -104,14 +105,20 @@ def test_a_tool_with_kwargs_gets_everything_but_the_names_of_host_objects():
 def test_a_declared_host_parameter_is_never_taken_from_the_model():
     declared = plan({"a": {"type": "integer"}}, ["a"], hidden=frozenset({"lollms_client_instance"}))
     assert declared.prepare({"a": 1, "lollms_client_instance": "mine"})[0] == {"a": 1}
-    assert declared.call(lambda **k: k, {"a": 1}, {"lollms_client_instance": "host's"}) == {"a": 1, "lollms_client_instance": "host's"}
+    assert declared.call(lambda **k: k, {"a": 1}, {"lollms_client_instance": "host's"}) == {
+        "a": 1,
+        "lollms_client_instance": "host's",
+    }
 
 
 def test_host_objects_reach_only_tools_that_declare_them_or_take_kwargs():
     host = {"tool_context": {"x": 1}, "lollms_client_instance": "client", "discussion_instance": None}
     assert plan({}).call(lambda **k: k, {}, host) == {}
     assert plan({}, hidden=frozenset({"discussion_instance"})).call(lambda **k: k, {}, host) == {"discussion_instance": None}
-    assert plan({}, accepts_kwargs=True).call(lambda **k: k, {}, host) == {"tool_context": {"x": 1}, "lollms_client_instance": "client"}
+    assert plan({}, accepts_kwargs=True).call(lambda **k: k, {}, host) == {
+        "tool_context": {"x": 1},
+        "lollms_client_instance": "client",
+    }
 
 
 def test_positional_only_parameters_are_passed_by_position():

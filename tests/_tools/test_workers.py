@@ -18,7 +18,7 @@ from lollms_client._tools.calls import RunningCall, waiting_for_a_person
 from lollms_client._tools.workers import WorkerPool
 from lollms_client.errors import ToolError
 
-MODULE = '''
+MODULE = """
 import os, sys, threading, time
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def ask(handler, config):
 
 def takes(value):
     return None
-'''
+"""
 
 
 @pytest.fixture(scope="module")

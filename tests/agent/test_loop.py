@@ -339,7 +339,10 @@ def test_guidance_of_a_tool_is_put_before_the_model_behind_its_output(play, tmp_
         "def tool_chart() -> dict:\n    '''Draws.'''\n"
         "    return {'success': True, 'output': 'drawn as plot.png', 'prompt_injection': '\\n\\nShow plot.png to the user.'}\n"
     )
-    for capabilities, script in ((None, [call("tool_chart"), "ok"]), (BOUND, [step("tool_chart"), step("final_answer", answer="ok")])):
+    for capabilities, script in (
+        (None, [call("tool_chart"), "ok"]),
+        (BOUND, [step("tool_chart"), step("final_answer", answer="ok")]),
+    ):
         model = ScriptedLLM(script, capabilities=capabilities)
         played = play(model, LCPBinding(tool_files=[tmp_path / "chart.py"], schema_cache=False), workspace=tmp_path / "w")
         assert played.end.response == "ok"

@@ -23,7 +23,9 @@ def scripted(monkeypatch):
 
     def use(script, capabilities=None):
         def build(options):
-            client = LollmsClient(tools_binding_name="lcp", tools_binding_config=run_command.tools_config(options.tools, options.yes))
+            client = LollmsClient(
+                tools_binding_name="lcp", tools_binding_config=run_command.tools_config(options.tools, options.yes)
+            )
             client.llm = ScriptedLLM(script, capabilities=capabilities)
             return client
 
@@ -33,11 +35,21 @@ def scripted(monkeypatch):
 
 
 def test_run_shows_thoughts_calls_results_answer_files_and_figures(scripted, capsys, tmp_path):
-    script = [step("tool_write_file", todo="write a.txt", path="a.txt", content="hi"), step("final_answer", todo="nothing", answer="Wrote it.")]
+    script = [
+        step("tool_write_file", todo="write a.txt", path="a.txt", content="hi"),
+        step("final_answer", todo="nothing", answer="Wrote it."),
+    ]
     scripted(script, Capabilities(json_schema=True))
     assert cli.main(["run", "Write hi", "--workspace", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    for piece in ("write a.txt", '→ tool_write_file {"path": "a.txt", "content": "hi"}', "✓", "Answer\nWrote it.", "created a.txt (2 bytes)", "2 rounds, 1 tool calls"):
+    for piece in (
+        "write a.txt",
+        '→ tool_write_file {"path": "a.txt", "content": "hi"}',
+        "✓",
+        "Answer\nWrote it.",
+        "created a.txt (2 bytes)",
+        "2 rounds, 1 tool calls",
+    ):
         assert piece in out
     assert "\x1b" not in out, "no colour when piped"
     assert (tmp_path / "a.txt").read_text() == "hi"
@@ -91,7 +103,9 @@ def test_ctrl_c_ends_the_turn_cleanly_and_keeps_what_was_done(scripted, capsys, 
 
 
 def test_a_tool_of_ones_own_is_listed_described_and_called(capsys, tmp_path):
-    (tmp_path / "greet.py").write_text('def tool_greet(name: str) -> str:\n    """Greets.\n\n    Args:\n        name (str): Who.\n    """\n    return f"Hello {name}"\n')
+    (tmp_path / "greet.py").write_text(
+        'def tool_greet(name: str) -> str:\n    """Greets.\n\n    Args:\n        name (str): Who.\n    """\n    return f"Hello {name}"\n'
+    )
     tools = ["--tools", str(tmp_path)]
     assert cli.main(["tools", "list", *tools]) == 0
     out = capsys.readouterr().out
@@ -106,7 +120,16 @@ def test_a_tool_of_ones_own_is_listed_described_and_called(capsys, tmp_path):
 
 
 def test_the_console_script_answers_and_closes_quietly_when_its_reader_goes_away():
-    done = subprocess.run([sys.executable, "-m", "lollms_client", "--version"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "lollms_client", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.startswith("lollms_client 2")
-    piped = subprocess.run(f"{sys.executable} -m lollms_client tools list | head -1", shell=True, capture_output=True, text=True, timeout=60, check=True)
+    piped = subprocess.run(
+        f"{sys.executable} -m lollms_client tools list | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert "Traceback" not in piped.stderr

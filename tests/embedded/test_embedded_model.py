@@ -120,7 +120,9 @@ def test_tokens_and_embeddings(binding):
     def near(a: list[float], b: list[float]) -> float:
         return sum(x * y for x, y in zip(a, b, strict=True))
 
-    cat, kitten, law = binding.embed(["The cat sleeps on the sofa.", "A kitten naps on the couch.", "The contract ends in May 2031."])
+    cat, kitten, law = binding.embed(
+        ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "The contract ends in May 2031."]
+    )
     assert near(cat, cat) == pytest.approx(1, abs=1e-3)
     assert near(cat, kitten) > near(cat, law)
     assert binding.embed("The cat sleeps on the sofa.") == pytest.approx(cat, abs=1e-3)

@@ -60,7 +60,11 @@ def test_an_unknown_model_is_refused_with_those_that_are_there():
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"n_parallel": 0}, "n_parallel is 0"), ({"n_batch": 8}, "n_batch is 8"), ({"n_thread": 2}, "no setting 'n_thread'.*n_threads")],
+    [
+        ({"n_parallel": 0}, "n_parallel is 0"),
+        ({"n_batch": 8}, "n_batch is 8"),
+        ({"n_thread": 2}, "no setting 'n_thread'.*n_threads"),
+    ],
 )
 def test_settings_out_of_range_or_unknown_are_refused(settings, said):
     with pytest.raises(ConfigurationError, match=said):

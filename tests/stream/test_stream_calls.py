@@ -137,7 +137,10 @@ def test_a_string_left_open_ends_with_its_line():
     assert "".join(e.text for e in events[2:] if isinstance(e, ThoughtDelta)) == "so"
 
 
-@pytest.mark.parametrize("body", ['{"name": "tool_x", "parameters": {"a": 1', '{"name": "tool_x", "parameters": {"path": "a", "content": "half', "", "{"])
+@pytest.mark.parametrize(
+    "body",
+    ['{"name": "tool_x", "parameters": {"a": 1', '{"name": "tool_x", "parameters": {"path": "a", "content": "half', "", "{"],
+)
 def test_a_call_that_the_stream_cut_off_is_not_carried_out(body):
     [call] = parse(f"<tool>{body}")
     assert call.problem
@@ -150,7 +153,10 @@ def test_a_call_that_the_stream_cut_off_is_not_carried_out(body):
 NAMES = frozenset({"tool_x"})
 
 
-@pytest.mark.parametrize("around", ["{}", "\n {} \n", "```json\n{}\n```", "```\n{}\n```\n", "~~~tool_call\n{}\n~~~", "```json\n{}", "<think>so</think>\n{}"])
+@pytest.mark.parametrize(
+    "around",
+    ["{}", "\n {} \n", "```json\n{}\n```", "```\n{}\n```\n", "~~~tool_call\n{}\n~~~", "```json\n{}", "<think>so</think>\n{}"],
+)
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_a_reply_that_is_nothing_but_a_call_is_one(around, size):
     events = [e for e in parse(around.replace("{}", CALL), size, bare_json_calls=NAMES) if not isinstance(e, ThoughtDelta)]

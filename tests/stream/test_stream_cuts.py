@@ -22,7 +22,9 @@ PIECES = [
     "\n```\n", "\n```py\n", "\n~~~\n",
 ]  # fmt: skip
 
-texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(alphabet='<>/`~"\\\n |{}abthinkool', max_size=6)), max_size=25).map("".join)
+texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(alphabet='<>/`~"\\\n |{}abthinkool', max_size=6)), max_size=25).map(
+    "".join
+)
 OPTION_SETS: list[dict[str, object]] = [
     {},
     {"implicit_think": True},
@@ -123,7 +125,9 @@ def test_what_cannot_become_a_tag_is_not_held_back(text):
     assert said([event for char in text for event in parser.feed(char)]) == text
 
 
-@given(st.lists(st.sampled_from(["plan", " ", "\n", "`x`", "<b>", "a<b", "\n- ", "é"]), min_size=1, max_size=8), st.integers(1, 5))
+@given(
+    st.lists(st.sampled_from(["plan", " ", "\n", "`x`", "<b>", "a<b", "\n- ", "é"]), min_size=1, max_size=8), st.integers(1, 5)
+)
 def test_no_thought_is_ever_shown(pieces, size):
     thought = "".join(pieces)
     text = f"one <think>{thought}</think> two"

@@ -74,7 +74,9 @@ def test_an_id_that_two_calls_share_is_given_once():
 
 
 def test_a_name_repeated_with_each_fragment_begins_no_new_call():
-    assert short(assemble(D(0, "", "f", ""), D(0, "", "f", '{"x"'), D(0, "", "f", ": 1}"), D(0, "", "f", ""))) == [("f", {"x": 1}, "m1")]
+    assert short(assemble(D(0, "", "f", ""), D(0, "", "f", '{"x"'), D(0, "", "f", ": 1}"), D(0, "", "f", ""))) == [
+        ("f", {"x": 1}, "m1")
+    ]
 
 
 @pytest.mark.parametrize("deltas", [[D(0, "a", "f", '{"a":1}{"a":2}')], [D(0, "a", "f", '{"a":1}'), D(0, "", "", '{"a":2}')]])
@@ -84,12 +86,16 @@ def test_glued_arguments_are_refused(deltas):
     assert "2 argument objects" in call.problem
 
 
-@pytest.mark.parametrize(("text", "arguments"), [("", {}), (" ", {}), ("null", {}), ("{}", {}), ('"{\\"x\\": 1}"', {"x": 1}), ("{'x': 1,}", {"x": 1})])
+@pytest.mark.parametrize(
+    ("text", "arguments"), [("", {}), (" ", {}), ("null", {}), ("{}", {}), ('"{\\"x\\": 1}"', {"x": 1}), ("{'x': 1,}", {"x": 1})]
+)
 def test_arguments_are_read(text, arguments):
     assert short(assemble(D(0, "a", "f", text))) == [("f", arguments, "a")]
 
 
-@pytest.mark.parametrize(("text", "said"), [("[1]", "not an array"), ("7", "not a number"), ("now", "could not be read"), ('{"x": "cut', "cut off")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("[1]", "not an array"), ("7", "not a number"), ("now", "could not be read"), ('{"x": "cut', "cut off")]
+)
 def test_arguments_that_cannot_be_read_say_why(text, said):
     [call] = assemble(D(0, "a", "f", text))
     assert (call.arguments, call.raw) == ({}, text)

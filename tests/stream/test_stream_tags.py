@@ -149,7 +149,9 @@ def test_no_tag_counts_in_code(tag, around):
     assert parse(text) == [TextDelta(text)]
 
 
-@pytest.mark.parametrize("before", ["```\nx\n```\n", "~~~\nx\n~~~~\n", "a ` b\n", "`x` ", "```not `a` fence\n", "    ```\n", "\\` ", "``a` `` "])
+@pytest.mark.parametrize(
+    "before", ["```\nx\n```\n", "~~~\nx\n~~~~\n", "a ` b\n", "`x` ", "```not `a` fence\n", "    ```\n", "\\` ", "``a` `` "]
+)
 @pytest.mark.parametrize("tag", BLOCKS)
 def test_behind_code_tags_count_again(tag, before):
     assert parse(before + tag) == [TextDelta(before), *parse(tag)]
@@ -192,7 +194,9 @@ def test_an_unknown_tag_name_and_an_impossible_marker_are_refused():
 
 @pytest.mark.req("CT-J.6")
 @pytest.mark.parametrize("level", ["none", "low", "medium", "high", "max"])
-@pytest.mark.parametrize("form", ['<effort level="{}"/>', "<effort value='{}' />", "<effort level={}></effort>", "<effort>{}</effort>"])
+@pytest.mark.parametrize(
+    "form", ['<effort level="{}"/>', "<effort value='{}' />", "<effort level={}></effort>", "<effort>{}</effort>"]
+)
 def test_effort_takes_its_levels(level, form):
     assert parse(form.format(level)) == [EffortChange(level)]
 
@@ -215,7 +219,24 @@ def test_effort_is_recognised_at_the_head_of_a_line_however_it_is_cut(size, tag,
 @pytest.mark.req("CT-J.2")
 @pytest.mark.parametrize("tag", LINES)
 @pytest.mark.parametrize(
-    "line", ["x {}", "{} x", "| {} |", "|{}", "{}|", "- {}", "> {}", "1. {}", "`{}`", "**{}**", "{}.", "\\{}", "{}<b>", "<b>{}", "{}\u00a0."]
+    "line",
+    [
+        "x {}",
+        "{} x",
+        "| {} |",
+        "|{}",
+        "{}|",
+        "- {}",
+        "> {}",
+        "1. {}",
+        "`{}`",
+        "**{}**",
+        "{}.",
+        "\\{}",
+        "{}<b>",
+        "<b>{}",
+        "{}\u00a0.",
+    ],
 )
 def test_effort_and_done_count_only_on_a_line_of_their_own(tag, line):
     text = f"before\n{line.format(tag)}\nafter\n"
@@ -285,7 +306,11 @@ def test_the_synonym_has_a_title():
 
 
 def test_an_artefact_that_is_cut_off_says_so():
-    assert parse('<artifact name="a">x</artif') == [ArtefactStart("a", attributes={"name": "a"}), ArtefactChunk("a", "x</artif"), ArtefactEnd("a", False)]
+    assert parse('<artifact name="a">x</artif') == [
+        ArtefactStart("a", attributes={"name": "a"}),
+        ArtefactChunk("a", "x</artif"),
+        ArtefactEnd("a", False),
+    ]
 
 
 def test_an_artefact_may_be_empty():

@@ -55,7 +55,9 @@ def test_a_block_that_is_not_closed_says_so(end):
     assert short(f"```py\nx{end}") == [("", "py", f"x{end}", False)]
 
 
-@pytest.mark.parametrize("thought", ["<think>```py\nno\n```</think>\n", "<think>\n```py\nno\n</think>\n", "```py\nno\n```\n</think>\n"])
+@pytest.mark.parametrize(
+    "thought", ["<think>```py\nno\n```</think>\n", "<think>\n```py\nno\n</think>\n", "```py\nno\n```\n</think>\n"]
+)
 def test_blocks_of_thoughts_are_not_taken(thought):
     assert short(f"{thought}```py\nyes\n```") == [("", "py", "yes", True)]
 
@@ -79,7 +81,10 @@ def test_the_words_behind_a_fence_name_language_and_file(fence, language, name):
     assert short(f"{fence}\nx\n{fence[:3]}") == [(name, language, "x", True)]
 
 
-@pytest.mark.parametrize("line", ["src/a.py", "`src/a.py`:", "**src/a.py**", "### `src/a.py`", "File: src/a.py", "- **File: `src/a.py`**", "2. src/a.py:"])
+@pytest.mark.parametrize(
+    "line",
+    ["src/a.py", "`src/a.py`:", "**src/a.py**", "### `src/a.py`", "File: src/a.py", "- **File: `src/a.py`**", "2. src/a.py:"],
+)
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 def test_a_line_before_the_fence_may_name_the_file(line, gap):
     assert short(f"Intro.\n{line}{gap}```python\nx\n```") == [("src/a.py", "python", "x", True)]
@@ -112,7 +117,10 @@ def test_another_format_is_refused():
         extract_code_blocks("x", format="rst")
 
 
-@given(st.lists(st.sampled_from(["a", "  b", "", "`x`", "``", "~~~", "# c", "{", "\t"]), max_size=8), st.sampled_from(["```", "`````"]))
+@given(
+    st.lists(st.sampled_from(["a", "  b", "", "`x`", "``", "~~~", "# c", "{", "\t"]), max_size=8),
+    st.sampled_from(["```", "`````"]),
+)
 def test_any_body_without_that_fence_comes_back(lines, fence):
     body = "\n".join(lines)
     expected = "" if not lines else body

@@ -37,7 +37,7 @@ def test_valid_json_that_looks_odd_is_not_altered_either(text):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("```json\n{\"a\": 1}\n```", {"a": 1}),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
         ("~~~\n[1]\n~~~", [1]),
         ('{"a": 1,}', {"a": 1}),
         ("[1, 2, ]", [1, 2]),

@@ -224,7 +224,7 @@ def _class_of(module: ModuleType, found: FoundBinding) -> type[Any]:
     where = f"The {found.modality} binding {found.name!r} ({getattr(module, '__file__', found.module)})"
     name = getattr(module, "BindingName", None)
     if not isinstance(name, str):
-        raise ConfigurationError(f"{where} does not say which class it is: it needs a line BindingName = \"TheClass\".")
+        raise ConfigurationError(f'{where} does not say which class it is: it needs a line BindingName = "TheClass".')
     cls = getattr(module, name, None)
     if not isinstance(cls, type):
         own = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]

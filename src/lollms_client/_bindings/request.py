@@ -1,6 +1,6 @@
 """What a language model is asked, and what it can do: the values between the turn loop and a binding.
 
-Source: CONTRACT C (parameters of `generate_text`), J (dialects), HOUSE ("facts are data").
+Source: CONTRACT C (parameters of `generate_text`), J (dialects), docs/architecture.md.
 """
 
 from __future__ import annotations

@@ -191,9 +191,7 @@ class HttpClient:
                 from .transport import CancellableTransport
 
                 transport = CancellableTransport(_proxy_for(self.base_url) if self._trust_env else None)
-                self._client = httpx.Client(
-                    transport=transport, headers=self._headers, trust_env=False, follow_redirects=True
-                )
+                self._client = httpx.Client(transport=transport, headers=self._headers, trust_env=False, follow_redirects=True)
             return self._client
 
     def _chunks(self, response: httpx.Response, guard: SocketGuard, cancel: CancelToken | None) -> Iterator[bytes]:

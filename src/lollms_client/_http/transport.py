@@ -155,9 +155,7 @@ class CancellableTransport(httpx.BaseTransport):
         )
         content = request.stream if isinstance(request.stream, httpx.SyncByteStream) else None
         response = self._pool.handle_request(
-            httpcore.Request(
-                request.method, url, headers=request.headers.raw, content=content, extensions=request.extensions
-            )
+            httpcore.Request(request.method, url, headers=request.headers.raw, content=content, extensions=request.extensions)
         )
         return httpx.Response(
             response.status, headers=response.headers, stream=_ResponseStream(response.stream), extensions=response.extensions

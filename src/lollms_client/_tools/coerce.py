@@ -25,6 +25,8 @@ Check = Callable[[Any], Any]
 _INTEGER = re.compile(r"[+-]?\d{1,4000}(?:\.0*)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
 _BOOLEANS = {"true": True, "false": False}
+
+
 class Mismatch(LollmsError):
     """A value that does not fit. The path grows from the inside out, as the checks that called one another return.
 

@@ -148,4 +148,3 @@ class Gate:
         """Forgets what was allowed always, in one session or (None) in all."""
         with self._lock:
             self._always = set() if session is None else {a for a in self._always if a[0] != session}
-

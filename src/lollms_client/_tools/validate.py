@@ -43,6 +43,7 @@ from .coerce import (
 
 __all__ = ["Check", "Mismatch", "compile_schema"]
 
+
 def compile_schema(schema: Mapping[str, Any] | bool, root: Mapping[str, Any] | None = None) -> Check:
     """Compiles a schema.
 
@@ -213,5 +214,3 @@ class _Compiler:
 def _near(name: str, known: Mapping[str, object]) -> str:
     near = get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(map(repr, known)) or 'none'}"
-
-

@@ -41,7 +41,11 @@ def oops(:
 @pytest.mark.req("TG-4.21", "TG-4.22")
 def test_tools_of_a_file_that_does_not_parse_are_found_and_marked():
     found = parse_source(BROKEN, "/tools/broken.py")
-    assert [(tool.name, tool.is_async) for tool in found.tools] == [("tool_search", False), ("tool_later", True), ("tool_odd", False)]
+    assert [(tool.name, tool.is_async) for tool in found.tools] == [
+        ("tool_search", False),
+        ("tool_later", True),
+        ("tool_odd", False),
+    ]
     search, later, odd = found.tools
     assert search.to_dict() == {
         "name": "tool_search",
@@ -79,7 +83,9 @@ def test_text_inside_strings_is_ignored_and_files_that_parse_are_never_guessed_a
     assert "_parsed_via_regex_fallback" not in found.tools[0].to_dict()
 
 
-@pytest.mark.parametrize("text", ["def tool_a(): pass\n'''unclosed\ndef tool_b(): pass", 'def tool_a(): pass\nx = """ \\\ndef tool_b(): pass'])
+@pytest.mark.parametrize(
+    "text", ["def tool_a(): pass\n'''unclosed\ndef tool_b(): pass", 'def tool_a(): pass\nx = """ \\\ndef tool_b(): pass']
+)
 def test_an_unclosed_string_hides_what_follows(text):
     assert [node.name for node in broken_functions(text)] == ["tool_a"]
 
@@ -90,7 +96,16 @@ def test_a_quote_in_a_comment_or_an_unclosed_short_string_hides_nothing_else():
     assert (node.name, [arg.arg for arg in node.args.args]) == ("tool_a", ["s", "t"])
 
 
-@pytest.mark.parametrize("text", ["def tool_a(): pass\n\0", "def tool_a(x: int): pass\n" + "(" * 5000, "def tool_a(:", "def tool_a(", "\tdef tool_a(): pass\n  x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def tool_a(): pass\n\0",
+        "def tool_a(x: int): pass\n" + "(" * 5000,
+        "def tool_a(:",
+        "def tool_a(",
+        "\tdef tool_a(): pass\n  x",
+    ],
+)
 def test_null_bytes_depth_and_half_signatures_are_syntax_errors_too(text):
     found = parse_source(text, "/tools/x.py")
     assert [tool.name for tool in found.tools] == ["tool_a"]

@@ -71,17 +71,29 @@ def test_init_files_private_files_and_hidden_folders_are_skipped_unless_named(tm
 def test_description_files_beside_a_tool_change_nothing(tmp_path):
     write(tmp_path, {"x/x.py": 'def tool_x(a: int): "Real."'})
     before = discover([tmp_path])
-    write(tmp_path, {"x/description.yaml": "name: other\ndescription: Not real.", "x/x.json": '{"name": "other"}', "description.yaml": "tools: [y]"})
+    write(
+        tmp_path,
+        {
+            "x/description.yaml": "name: other\ndescription: Not real.",
+            "x/x.json": '{"name": "other"}',
+            "description.yaml": "tools: [y]",
+        },
+    )
     assert discover([tmp_path]) == before
     assert before.tools["tool_x"].description == "Real."
 
 
 def test_of_tools_of_one_name_the_first_is_kept_and_the_others_are_reported(tmp_path):
-    write(tmp_path, {"a/x.py": tool("same", "first"), "a/y.py": tool("same", "second"), "b/z.py": tool("same", "third") + tool("other")})
+    write(
+        tmp_path,
+        {"a/x.py": tool("same", "first"), "a/y.py": tool("same", "second"), "b/z.py": tool("same", "third") + tool("other")},
+    )
     found = discover([tmp_path / "b", tmp_path / "a"])
     assert list(found.tools["tool_same"].input_schema["properties"]) == ["third"]
     assert list(found.tools) == ["tool_same", "tool_other"]
-    assert [(note.kind, note.path) for note in found.diagnostics] == [("duplicate", str(tmp_path / "a" / n)) for n in ("x.py", "y.py")]
+    assert [(note.kind, note.path) for note in found.diagnostics] == [
+        ("duplicate", str(tmp_path / "a" / n)) for n in ("x.py", "y.py")
+    ]
     assert all(str(tmp_path / "b" / "z.py") in note.message for note in found.diagnostics)
 
 
@@ -108,7 +120,13 @@ def test_folders_and_files_that_are_not_there_are_reported(tmp_path):
     write(tmp_path, {"x.py": tool("x"), "notes.txt": "def tool_no(): pass"})
     found = discover([tmp_path / "gone", tmp_path / "x.py"], [tmp_path / "gone.py", tmp_path / "notes.txt", tmp_path])
     assert found.tools == {}
-    assert [note.kind for note in found.diagnostics] == ["missing_folder", "missing_folder", "unreadable", "unreadable", "unreadable"]
+    assert [note.kind for note in found.diagnostics] == [
+        "missing_folder",
+        "missing_folder",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+    ]
     assert "tool_files" in found.diagnostics[1].message
 
 
@@ -156,7 +174,9 @@ def test_a_file_that_is_no_text_or_too_large_is_reported(tmp_path):
         file.truncate(9 << 20)
     found = discover([tmp_path])
     assert found.tools == {}
-    assert [(Path(n.path).name, n.kind) for n in found.diagnostics] == [(f"{n}.py", "unreadable") for n in ("binary", "cookie", "huge")]
+    assert [(Path(n.path).name, n.kind) for n in found.diagnostics] == [
+        (f"{n}.py", "unreadable") for n in ("binary", "cookie", "huge")
+    ]
 
 
 @pytest.mark.parametrize(

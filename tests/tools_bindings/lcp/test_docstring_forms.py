@@ -81,12 +81,16 @@ MARKDOWN = """Find things.
 ONE_INDENT = "Find things.\nArgs:\nquery (str): What to look for, over two lines.\nlimit: At most so many.\nReturns:\ndict: x"
 
 
-@pytest.mark.parametrize("form", [GOOGLE, NUMPY, SPHINX, DASHES, MARKDOWN, ONE_INDENT], ids=["google", "numpy", "sphinx", "dashes", "markdown", "flat"])
+@pytest.mark.parametrize(
+    "form", [GOOGLE, NUMPY, SPHINX, DASHES, MARKDOWN, ONE_INDENT], ids=["google", "numpy", "sphinx", "dashes", "markdown", "flat"]
+)
 def test_every_form_gives_the_same_texts(form):
     assert describe(form, NAMES) == ("Find things.", TEXTS)
 
 
-@pytest.mark.parametrize("form", [GOOGLE, NUMPY, SPHINX, DASHES, MARKDOWN], ids=["google", "numpy", "sphinx", "dashes", "markdown"])
+@pytest.mark.parametrize(
+    "form", [GOOGLE, NUMPY, SPHINX, DASHES, MARKDOWN], ids=["google", "numpy", "sphinx", "dashes", "markdown"]
+)
 def test_interpreters_that_strip_docstrings_and_those_that_do_not_agree(form):
     assert describe(inspect.cleandoc(form), NAMES) == describe(form, NAMES)
     assert describe(form.replace("\n    ", "\n\t"), NAMES)[0] == "Find things."
@@ -116,8 +120,19 @@ def test_a_tool_without_a_docstring_says_so(body):
 
 
 @pytest.mark.req("TG-4.4", "TG-4.5", "TG-4.6")
-@pytest.mark.parametrize("line", ["query (str): The text.", "query: The text.", "query - The text.", "query (dict[str, (int)]): The text.", "query – The text."])
-@pytest.mark.parametrize("around", ["Does it.\n\nArgs:\n    {}\n", "Does it.\n\n{}\n", "Does it.\n\n    Parameters:\n      {}\n\nReturns:\n    x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "query (str): The text.",
+        "query: The text.",
+        "query - The text.",
+        "query (dict[str, (int)]): The text.",
+        "query – The text.",
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["Does it.\n\nArgs:\n    {}\n", "Does it.\n\n{}\n", "Does it.\n\n    Parameters:\n      {}\n\nReturns:\n    x"]
+)
 def test_the_documented_line_patterns_describe_a_parameter(line, around):
     assert describe(around.format(line), NAMES)[1] == {"query": "The text."}
 
@@ -152,7 +167,10 @@ def test_a_deeper_line_that_looks_like_a_parameter_continues_the_one_above():
 
 
 def test_numpy_names_that_share_a_text_both_get_it():
-    assert describe("D.\n\nParameters\n----------\nquery, limit : int\n    Both.\n", NAMES)[1] == {"query": "Both.", "limit": "Both."}
+    assert describe("D.\n\nParameters\n----------\nquery, limit : int\n    Both.\n", NAMES)[1] == {
+        "query": "Both.",
+        "limit": "Both.",
+    }
 
 
 def test_parameters_that_the_function_does_not_have_swallow_their_own_text():

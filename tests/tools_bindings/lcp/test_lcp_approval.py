@@ -40,7 +40,9 @@ def done(tmp_path):
 @BOTH
 def test_a_rejected_call_has_no_effect_and_the_reason_reaches_the_model(library, lcp, done, isolation):
     library("ops", EFFECTS)
-    result = lcp(confirm_handler=Person(("reject", "Not on a Friday.")), isolation=isolation).execute_tool("tool_erase", {"name": "a"})
+    result = lcp(confirm_handler=Person(("reject", "Not on a Friday.")), isolation=isolation).execute_tool(
+        "tool_erase", {"name": "a"}
+    )
     assert (result["success"], result["status_code"], result["error"]) == (False, 403, "Not on a Friday.")
     assert done() == []
 
@@ -155,7 +157,10 @@ def test_a_question_inside_a_tool_that_the_gate_has_asked_is_not_asked_twice(lib
     binding = lcp(confirm_handler=person, isolation=isolation)
     assert binding.execute_tool("tool_run", {"code": "print(1)"})["output"] == [["allow", ""]]
     assert len(person.asked) == 1
-    assert binding.execute_tool("tool_run", {"code": "print(1)", "extra": True})["output"] == [["allow", ""], ["reject", "not more"]]
+    assert binding.execute_tool("tool_run", {"code": "print(1)", "extra": True})["output"] == [
+        ["allow", ""],
+        ["reject", "not more"],
+    ]
     assert [label for _, label, _ in person.asked] == ["tool_run", "tool_run", "script.py"]
 
 
@@ -198,14 +203,19 @@ def test_a_deferred_call_waits_and_runs_once_the_decision_for_it_is_there(librar
     decision = {"ticket": waiting["ticket"], "decision": "allow", "reason": ""}
     later = lcp(approval="defer")
     assert later.execute_tool("tool_erase", {"name": "b"}, approval=decision)["status"] == "pending"
-    assert later.execute_tool("tool_erase", {"name": "a"}, approval={**decision, "decision": "reject", "reason": "no"})["error"] == "no"
+    assert (
+        later.execute_tool("tool_erase", {"name": "a"}, approval={**decision, "decision": "reject", "reason": "no"})["error"]
+        == "no"
+    )
     assert later.execute_tool("tool_erase", {"name": "a"}, approval=decision)["output"] == "erased a 1"
     assert done() == ["a 1"]
 
 
 def test_a_call_made_from_inside_a_tool_goes_through_the_gate(library, lcp, done):
     library("ops", EFFECTS)
-    library("outer", "def tool_outer(tool_context=None): return tool_context['binding'].execute_tool('tool_erase', {'name': 'a'})")
+    library(
+        "outer", "def tool_outer(tool_context=None): return tool_context['binding'].execute_tool('tool_erase', {'name': 'a'})"
+    )
     person = Person(("reject", "nested"))
     binding = lcp()
     result = binding.execute_tool("tool_outer", {}, tool_context={"binding": binding}, confirm_handler=person)
@@ -229,7 +239,9 @@ def test_every_way_to_a_tool_is_asked_once(library, lcp, done):
 def test_the_time_a_person_takes_inside_a_tool_is_not_the_tools(library, lcp, isolation):
     import threading
 
-    library("patient", "_CONFIRM_HANDLER = None\ndef tool_ask(): return list(_CONFIRM_HANDLER('s', 'l'))\ndef tool_warm(): return 1")
+    library(
+        "patient", "_CONFIRM_HANDLER = None\ndef tool_ask(): return list(_CONFIRM_HANDLER('s', 'l'))\ndef tool_warm(): return 1"
+    )
 
     def slow(*_):
         threading.Event().wait(1.5)

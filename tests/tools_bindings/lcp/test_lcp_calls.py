@@ -66,7 +66,10 @@ def test_primitive_arguments_arrive_with_their_types(library, lcp, isolation):
 @pytest.mark.req("TG-1.3")
 @BOTH
 def test_relative_paths_mean_the_workspace_and_the_process_stays_where_it_is(library, lcp, tmp_path, isolation):
-    library("files", "from pathlib import Path\ndef tool_copy():\n    Path('out.txt').write_text(Path('data.csv').read_text().upper())")
+    library(
+        "files",
+        "from pathlib import Path\ndef tool_copy():\n    Path('out.txt').write_text(Path('data.csv').read_text().upper())",
+    )
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "data.csv").write_text("a,b")
     before = os.getcwd()
@@ -190,7 +193,10 @@ def test_a_base_exception_of_a_tool_becomes_a_failure(library, lcp, isolation, k
 
 @pytest.mark.req("CT-A8.1")
 def test_a_tools_own_interrupt_is_a_result_and_a_real_ctrl_c_or_cancel_ends_the_wait(library, lcp, tmp_path):
-    library("exits", "def tool_exit():\n    raise KeyboardInterrupt\ndef tool_wait():\n    import threading\n    threading.Event().wait(20)")
+    library(
+        "exits",
+        "def tool_exit():\n    raise KeyboardInterrupt\ndef tool_wait():\n    import threading\n    threading.Event().wait(20)",
+    )
     for kind in ("KeyboardInterrupt", "SystemExit", "GeneratorExit"):
         library(f"exit_{kind.lower()}", f"def tool_{kind.lower()}():\n    raise {kind}")
     binding = lcp()
@@ -218,7 +224,10 @@ def test_a_tools_own_interrupt_is_a_result_and_a_real_ctrl_c_or_cancel_ends_the_
 @pytest.mark.req("CT-A4.4")
 @BOTH
 def test_an_async_tool_is_awaited(library, lcp, isolation):
-    library("later", "import asyncio\nasync def tool_later(n: int):\n    await asyncio.sleep(0)\n    return {'success': True, 'output': n + 1}")
+    library(
+        "later",
+        "import asyncio\nasync def tool_later(n: int):\n    await asyncio.sleep(0)\n    return {'success': True, 'output': n + 1}",
+    )
     binding = lcp(isolation=isolation)
     assert list(binding.discovered_tools) == ["tool_later"]
     assert binding.execute_tool("tool_later", {"n": "1"})["output"] == 2
@@ -415,7 +424,7 @@ def test_output_is_capped_as_configured(library, lcp, isolation):
 def test_the_printed_chart_result_keeps_its_keys(library, lcp):
     library(
         "chart",
-        '''
+        """
         def tool_generate_chart(data_csv: str) -> dict:
             return {
                 "success": True,
@@ -423,7 +432,7 @@ def test_the_printed_chart_result_keeps_its_keys(library, lcp):
                 "plot_filename": "plot.png",
                 "prompt_injection": "Reference the chart using `<artefact_image id=\\"plot.png::0\\" />`.",
             }
-        ''',
+        """,
     )
     assert lcp().execute_tool("tool_generate_chart", {"data_csv": "a.csv"}) == {
         "output": "Chart generated as 'plot.png'.",
@@ -501,7 +510,9 @@ def test_a_whole_call_costs_at_most_eighty_microseconds_also_among_a_thousand_to
         for _ in range(30):  # in turn, so that other work on the machine slows both
             handoff = min(handoff, _timed(ping, 50))
             best = min(best, _timed(lambda: binding.execute_tool("tool_noop", arguments), 50))
-    assert best < 80e-6 or best < 5 * handoff, "at most 80 µs; on a busy machine, five times what handing a call to a thread costs"
+    assert best < 80e-6 or best < 5 * handoff, (
+        "at most 80 µs; on a busy machine, five times what handing a call to a thread costs"
+    )
 
 
 @contextmanager
@@ -542,7 +553,13 @@ def test_a_binding_with_two_methods_answers_the_rest():
             super().__init__(binding_name="my_remote_mcp")
 
         def discover_tools(self, **kwargs):
-            return [{"name": "remote", "description": "d", "input_schema": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}]
+            return [
+                {
+                    "name": "remote",
+                    "description": "d",
+                    "input_schema": {"properties": {"a": {"type": "integer"}}, "required": ["a"]},
+                }
+            ]
 
         def execute_tool(self, tool_name, params, **kwargs):
             return {"output": [tool_name, params], "status_code": 200}

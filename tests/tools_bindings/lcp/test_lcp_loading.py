@@ -37,7 +37,10 @@ def say(text):
 
 @pytest.mark.req("TG-7.4", "TG-6.5", "TG-6.4")
 def test_a_library_is_run_once_at_its_first_call_and_keeps_its_state(library, lcp):
-    library("counted_lib", "import sys\nsys.lollms_test_loads = getattr(sys, 'lollms_test_loads', 0) + 1\nn = 0\ndef tool_count():\n    global n\n    n += 1\n    return n")
+    library(
+        "counted_lib",
+        "import sys\nsys.lollms_test_loads = getattr(sys, 'lollms_test_loads', 0) + 1\nn = 0\ndef tool_count():\n    global n\n    n += 1\n    return n",
+    )
     binding = lcp()
     assert not hasattr(sys, "lollms_test_loads"), "discovery runs nothing"
     assert PREFIX + "counted_lib" not in sys.modules
@@ -48,7 +51,9 @@ def test_a_library_is_run_once_at_its_first_call_and_keeps_its_state(library, lc
 
 
 def test_many_first_calls_at_once_load_a_library_once(library, lcp):
-    library("at_once", "import time\nloads = []\ntime.sleep(0.05)\nloads.append(1)\ndef tool_loads(): return [len(loads), id(loads)]")
+    library(
+        "at_once", "import time\nloads = []\ntime.sleep(0.05)\nloads.append(1)\ndef tool_loads(): return [len(loads), id(loads)]"
+    )
     binding = lcp()
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: tuple(binding.execute_tool("tool_loads", {})["output"]), range(16)))
@@ -146,7 +151,10 @@ def test_an_init_that_is_no_plain_function_is_called_too(library, lcp):
 @pytest.mark.parametrize("isolation", ["thread", "process"])
 def test_each_library_gets_its_own_entry_and_no_other(library, lcp, isolation):
     for name in ("conf_a", "conf_b", "conf_c"):
-        library(name, f"got = None\ndef init_tools_library(config):\n    global got\n    got = config\ndef tool_{name}(): return {{'output': got}}")
+        library(
+            name,
+            f"got = None\ndef init_tools_library(config):\n    global got\n    got = config\ndef tool_{name}(): return {{'output': got}}",
+        )
     binding = lcp(host_tool_configs={"conf_a": {"key": "a"}, "conf_b": {"key": "b"}}, isolation=isolation)
     outputs = [binding.execute_tool(f"tool_conf_{x}", {})["output"] for x in "abc"]
     assert outputs == [{"key": "a"}, {"key": "b"}, {}]
@@ -186,7 +194,10 @@ def test_a_new_handler_reaches_loaded_libraries(library, lcp):
 
 @pytest.mark.req("TG-6.9")
 def test_a_new_handler_is_patched_into_loaded_execution_libraries(library, lcp):
-    library("execute_python", "H = None\ndef set_confirm_handler(handler):\n    global H\n    H = handler\ndef tool_py(): return list(H('s', 'l'))")
+    library(
+        "execute_python",
+        "H = None\ndef set_confirm_handler(handler):\n    global H\n    H = handler\ndef tool_py(): return list(H('s', 'l'))",
+    )
     library("system_shell", "_CONFIRM_HANDLER = None\ndef tool_sh(): return list(_CONFIRM_HANDLER('s', 'l'))")
     binding = lcp(confirm_handler=say("old"))
     assert binding.execute_tool("tool_py", {})["output"] == ["reject", "old"]
@@ -199,7 +210,10 @@ def test_a_new_handler_is_patched_into_loaded_execution_libraries(library, lcp):
 
 
 def test_a_handler_for_one_call_reaches_the_library_and_lasts_for_that_call(library, lcp):
-    library("one_call", "_CONFIRM_HANDLER = None\ndef tool_ask(): return list(_CONFIRM_HANDLER('s', 'l')) if _CONFIRM_HANDLER else None")
+    library(
+        "one_call",
+        "_CONFIRM_HANDLER = None\ndef tool_ask(): return list(_CONFIRM_HANDLER('s', 'l')) if _CONFIRM_HANDLER else None",
+    )
     binding = lcp()
     assert binding.execute_tool("tool_ask", {})["output"] is None
     assert binding.execute_tool("tool_ask", {}, confirm_handler=say("once"))["output"] == ["reject", "once"]
@@ -210,7 +224,10 @@ def test_a_handler_for_one_call_reaches_the_library_and_lasts_for_that_call(libr
 
 @pytest.mark.req("CT-A17.4")
 def test_two_bindings_each_have_a_module_of_their_own_and_init_it_once(library, lcp):
-    library("shared_stem", "inits = []\ndef init_tools_library(config): inits.append(config.get('who'))\ndef tool_who(): return [inits, __name__]")
+    library(
+        "shared_stem",
+        "inits = []\ndef init_tools_library(config): inits.append(config.get('who'))\ndef tool_who(): return [inits, __name__]",
+    )
     first = lcp(host_tool_configs={"shared_stem": {"who": "first"}})
     second = lcp(host_tool_configs={"shared_stem": {"who": "second"}})
     for _ in range(2):
@@ -258,7 +275,10 @@ def test_a_nested_tool_is_callable_and_what_is_around_it_never_runs(library, lcp
 
 def test_a_tool_that_running_the_file_did_not_define_is_a_clear_failure(library, lcp):
     path = library("vanish", "def tool_gone(): return 1\ndel tool_gone")
-    assert lcp().execute_tool("tool_gone", {})["error"] == f"tool_gone stands in {path}, line 1, but running the file did not define it."
+    assert (
+        lcp().execute_tool("tool_gone", {})["error"]
+        == f"tool_gone stands in {path}, line 1, but running the file did not define it."
+    )
 
 
 def test_files_beside_a_library_can_be_imported_and_stay_apart(library, lcp):

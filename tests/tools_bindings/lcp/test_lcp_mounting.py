@@ -178,7 +178,11 @@ def test_a_tool_nested_in_code_is_callable(shelf, lcp):
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [("def tool_x(:\n", "line 1"), ("raise ValueError('at load')\ndef tool_x(): pass", "ValueError: at load"), ("exit(3)\ndef tool_x(): pass", "SystemExit")],
+    [
+        ("def tool_x(:\n", "line 1"),
+        ("raise ValueError('at load')\ndef tool_x(): pass", "ValueError: at load"),
+        ("exit(3)\ndef tool_x(): pass", "SystemExit"),
+    ],
 )
 def test_code_that_does_not_parse_or_run_registers_nothing(shelf, lcp, code, said):
     binding = lcp(**shelf)
@@ -217,6 +221,9 @@ def test_a_prefix_takes_its_tools_and_no_other(shelf, lcp):
 
 
 def test_libraries_tell_their_metadata_without_being_run(library, lcp):
-    library("meta", "TOOL_LIBRARY_NAME = 'Meta'\nTOOL_LIBRARY_DESC = 'Says.'\nTOOL_LIBRARY_ICON = '🗄️'\nassert False\ndef tool_m(): pass")
+    library(
+        "meta",
+        "TOOL_LIBRARY_NAME = 'Meta'\nTOOL_LIBRARY_DESC = 'Says.'\nTOOL_LIBRARY_ICON = '🗄️'\nassert False\ndef tool_m(): pass",
+    )
     (found,) = lcp().libraries
     assert (found.name, found.description, found.icon, found.stem) == ("Meta", "Says.", "🗄️", "meta")

@@ -100,7 +100,9 @@ def test_the_printed_library_is_one_tool_with_two_described_parameters(example):
 @pytest.mark.req("TG-3.2")
 @BOTH
 def test_the_printed_tool_answers_with_at_most_fifty_rows_and_the_whole_count(example, isolation):
-    result = example(isolation=isolation).execute_tool("tool_execute_query", {"database_name": "shop.db", "query": "select * from sales order by n"})
+    result = example(isolation=isolation).execute_tool(
+        "tool_execute_query", {"database_name": "shop.db", "query": "select * from sales order by n"}
+    )
     assert result["success"] is True
     assert result["output"] == {"columns": ["n", "name"], "rows": [[n, f"item {n}"] for n in range(50)], "total_rows": 70}
 
@@ -126,7 +128,9 @@ def test_the_printed_library_takes_its_level_and_handler_from_the_configuration(
         asked.append(args)
         return "reject", "no"
 
-    module = example(confirm_handler=handler, host_tool_configs={"database_ops": {"autonomy_level": "strict"}})._get_or_load_tool_module("database_ops")
+    module = example(
+        confirm_handler=handler, host_tool_configs={"database_ops": {"autonomy_level": "strict"}}
+    )._get_or_load_tool_module("database_ops")
     assert module.AUTONOMY_LEVEL == "strict"
     assert module._CONFIRM_HANDLER("source", "label") == ("reject", "no")
     assert asked == [("source", "label")]
@@ -142,7 +146,9 @@ def test_the_printed_prompt_precedes_each_description_and_lists_the_databases(ex
     assert binding.to_chat_tool_specs()["tool_execute_query"]["description"] == said
     assert binding.library_prompts() == {"Database Operations": "Active workspace SQLite databases available: ['shop.db']"}
     empty = {"workspace_path": tmp_path / "empty"}
-    assert binding.discover_tools(tool_context=empty)[0]["description"].startswith("Active workspace SQLite databases available: None")
+    assert binding.discover_tools(tool_context=empty)[0]["description"].startswith(
+        "Active workspace SQLite databases available: None"
+    )
     assert binding.discovered_tools["tool_execute_query"]["description"] == plain
     assert binding.specs()[0].description == plain, "what a model was told once stays as it is"
 
@@ -157,7 +163,10 @@ def test_the_metadata_is_readable_without_running_the_module(library, lcp):
 
 @pytest.mark.req("TG-3.11")
 def test_providers_run_when_specs_are_built_and_not_before(library, lcp):
-    library("counting", "import sys\nsys.lollms_test_prompts = 0\ndef tool_a(): return 1\ndef tool_a_prompt():\n    sys.lollms_test_prompts += 1\n    return f'now {sys.lollms_test_prompts}'")
+    library(
+        "counting",
+        "import sys\nsys.lollms_test_prompts = 0\ndef tool_a(): return 1\ndef tool_a_prompt():\n    sys.lollms_test_prompts += 1\n    return f'now {sys.lollms_test_prompts}'",
+    )
     binding = lcp()
     assert not hasattr(sys, "lollms_test_prompts")
     assert binding.discover_tools()[0]["description"] == "now 1"
@@ -167,9 +176,15 @@ def test_providers_run_when_specs_are_built_and_not_before(library, lcp):
 
 @pytest.mark.req("TG-3.12", "TG-3.13")
 def test_a_tools_own_prompt_replaces_its_description(library, lcp):
-    library("q", "def tool_execute_query():\n    'Plain.'\ndef tool_execute_query_prompt(): return 'Dynamic.'\ndef tool_other():\n    'Other.'\n")
+    library(
+        "q",
+        "def tool_execute_query():\n    'Plain.'\ndef tool_execute_query_prompt(): return 'Dynamic.'\ndef tool_other():\n    'Other.'\n",
+    )
     binding = lcp()
-    assert {t["name"]: t["description"] for t in binding.discover_tools()} == {"tool_execute_query": "Dynamic.", "tool_other": "Other."}
+    assert {t["name"]: t["description"] for t in binding.discover_tools()} == {
+        "tool_execute_query": "Dynamic.",
+        "tool_other": "Other.",
+    }
     assert binding.library_prompts() == {"tool_execute_query": "Dynamic."}
 
 
@@ -190,11 +205,18 @@ def test_a_function_that_only_ends_like_a_prompt_is_a_tool(library, lcp):
 
 @BOTH
 def test_a_provider_that_fails_leaves_the_plain_description_and_a_diagnostic(library, lcp, isolation):
-    library("fails", "def tool_a():\n    'Plain.'\ndef tool_a_prompt(): raise SystemExit('no')\ndef tool_b():\n    'B.'\ndef tool_b_prompt(): return None")
+    library(
+        "fails",
+        "def tool_a():\n    'Plain.'\ndef tool_a_prompt(): raise SystemExit('no')\ndef tool_b():\n    'B.'\ndef tool_b_prompt(): return None",
+    )
     library("unloadable", "import nothing_of_that_name\ndef tool_c():\n    'C.'\ndef tool_c_prompt(): return 'x'")
     binding = lcp(isolation=isolation)
     for _ in range(2):
-        assert {t["name"]: t["description"] for t in binding.discover_tools()} == {"tool_a": "Plain.", "tool_b": "B.", "tool_c": "C."}
+        assert {t["name"]: t["description"] for t in binding.discover_tools()} == {
+            "tool_a": "Plain.",
+            "tool_b": "B.",
+            "tool_c": "C.",
+        }
     notes = [d.message for d in binding.diagnostics if d.kind == "prompt"]
     assert len(notes) == 2, "each is said once"
     assert "tool_a_prompt failed: SystemExit: no" in notes[0]

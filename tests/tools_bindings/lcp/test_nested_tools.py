@@ -132,7 +132,8 @@ def test_annotations_that_are_never_evaluated_capture_nothing():
 
 @pytest.mark.req("CT-A4.3")
 def test_methods_are_no_tools():
-    assert listed("""
+    assert (
+        listed("""
         class A:
             def tool_a(self): pass
             @staticmethod
@@ -142,7 +143,9 @@ def test_methods_are_no_tools():
         def f():
             class C:
                 def tool_d(self): pass
-    """) == []
+    """)
+        == []
+    )
 
 
 def test_a_function_inside_a_method_is_a_nested_function():

@@ -239,7 +239,11 @@ def test_values_come_back_as_they_were(tools):
     found = discover([tools], cache=SchemaCache())
     tool = found.tools["tool_a"]
     assert tool.input_schema["properties"]["size"]["default"] == (1, 2)
-    assert (tool.effects, tool.workspace_paths, tool.hidden) == (frozenset({"read"}), {"path": "*.csv"}, frozenset({"tool_context"}))
+    assert (tool.effects, tool.workspace_paths, tool.hidden) == (
+        frozenset({"read"}),
+        {"path": "*.csv"},
+        frozenset({"tool_context"}),
+    )
     assert (tool.positional_only, tool.accepts_kwargs, tool.prompt_provider) == (("path", "mode", "size"), True, "tool_a_prompt")
     assert (found.tools["tool_d"].nested_in, found.tools["tool_d"].is_async) == ("outer", True)
     assert "not valid Python" in found.tools["tool_broken"].broken

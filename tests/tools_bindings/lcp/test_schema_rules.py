@@ -172,7 +172,19 @@ def test_plain_annotations_follow_the_documented_table(annotation):
 @pytest.mark.req("TG-4.12", "TG-4.13")
 @pytest.mark.parametrize(
     "declaration",
-    ["a", "a: str", "a: Any", "a: bytes", "a: Path", "a: Point", "a: Interval", "a: Printer", "a: Callable[[int], str]", "a: Enlist", "a: Dictator"],
+    [
+        "a",
+        "a: str",
+        "a: Any",
+        "a: bytes",
+        "a: Path",
+        "a: Point",
+        "a: Interval",
+        "a: Printer",
+        "a: Callable[[int], str]",
+        "a: Enlist",
+        "a: Dictator",
+    ],
 )
 def test_any_other_annotation_and_none_is_a_string(declaration):
     assert parameter(declaration) == {"type": "string"}
@@ -191,7 +203,9 @@ def test_substrings_decide_nothing_in_composite_annotations():
 
 
 @pytest.mark.req("CT-A2.3")
-@pytest.mark.parametrize("annotation", ["Optional[int]", "int | None", "None | int", "Union[int, None]", "'int | None'", "typing.Optional[int]"])
+@pytest.mark.parametrize(
+    "annotation", ["Optional[int]", "int | None", "None | int", "Union[int, None]", "'int | None'", "typing.Optional[int]"]
+)
 def test_an_optional_type_keeps_its_documented_type(annotation):
     assert parameter(f"a: {annotation} = None") == {"type": "integer", "default": None}
     assert parameter(f"a: {annotation}") == {"type": "integer", "nullable": True}
@@ -218,7 +232,11 @@ def test_literals_and_enums_of_the_file_give_their_values():
             WRITE = auto()
     """
     assert parameter("a: Mode", before) == {"type": "string", "enum": ["fast", "slow"]}
-    assert parameter('a: Literal["create", "delete"] = "create"') == {"type": "string", "enum": ["create", "delete"], "default": "create"}
+    assert parameter('a: Literal["create", "delete"] = "create"') == {
+        "type": "string",
+        "enum": ["create", "delete"],
+        "default": "create",
+    }
     assert parameter('a: Literal["a", 1, None]') == {"enum": ["a", 1, None]}
     assert parameter("a: Color", before) == {"type": "string", "enum": ["red", "blue"]}
     assert parameter("a: Size", before) == {"type": "integer", "enum": [1, 2]}
@@ -331,7 +349,7 @@ def test_a_name_that_nothing_explains_is_reported():
         "from typing import Literal as Lit\nM = Lit['a', 'b']",
         "try:\n    from typing import Literal\nexcept ImportError:\n    from typing_extensions import Literal\nM = Literal['a', 'b']",
         "if TYPE_CHECKING:\n    M = Literal['a', 'b']",
-        "M: TypeAlias = 'Literal[\"a\", \"b\"]'",
+        'M: TypeAlias = \'Literal["a", "b"]\'',
         "from __future__ import annotations\nM = Literal['a', 'b']",
         "class M(str, Enum):\n    A = 'a'\n    B = 'b'",
         "M = Enum('M', {'A': 'a', 'B': 'b'})",
@@ -362,10 +380,16 @@ def test_literal_defaults_stand_in_the_schema_and_the_others_are_required():
 
 
 @pytest.mark.req("TG-4.15")
-@pytest.mark.parametrize("default", ["os.environ['HOME']", "make(1,  2)", "LIMIT", "{1, 2}", "b'x'", "float('inf')", "1e999", "...", "1 + 2j", "[print]"])
+@pytest.mark.parametrize(
+    "default",
+    ["os.environ['HOME']", "make(1,  2)", "LIMIT", "{1, 2}", "b'x'", "float('inf')", "1e999", "...", "1 + 2j", "[print]"],
+)
 def test_a_default_that_json_cannot_hold_is_shown_as_source_and_never_filled_in(default):
     tool = only(f'def tool_x(a: int = {default}):\n    """Does it.\n\n    Args:\n        a: How many.\n    """')
-    assert tool.input_schema["properties"]["a"] == {"type": "integer", "description": f"How many. (default: {' '.join(default.split())})"}
+    assert tool.input_schema["properties"]["a"] == {
+        "type": "integer",
+        "description": f"How many. (default: {' '.join(default.split())})",
+    }
     assert tool.input_schema["required"] == []
 
 

@@ -179,7 +179,14 @@ WORDS = ["list", "dict", "List", "Dict", "object", "typing.List", "t.Dict"]
 UNKNOWN = ["Any", "typing.Any", "T"]
 BARE = ["tuple", "set", "frozenset", "Sequence", "Mapping", "Iterable", "Tuple", "Set"]
 FORMATTED = ["datetime.datetime", "date", "datetime.time", "datetime.timedelta", "uuid.UUID", "Path", "bytes", "Decimal"]
-LITERALS = ['Literal["a", "b"]', 'Literal["only"]', "Literal[1, 2, -3]", 'Literal["a", 1, True]', "Literal[True]", 'Literal[Mode, "extra"]']
+LITERALS = [
+    'Literal["a", "b"]',
+    'Literal["only"]',
+    "Literal[1, 2, -3]",
+    'Literal["a", 1, True]',
+    "Literal[True]",
+    'Literal[Mode, "extra"]',
+]
 NAMED = [
     "Mode", "Pair", "Names", "MaybeInt", "IntOrText", "Deep", "Percent", "UserId", "B", "Tags", "Bag[int]", "Color", "Size", "Kind",
     "Level", "Mixed", "Weekday", "Movie", "Options", "MoreOptions", "Functional", "Point", "Point3", "Span", "City", "Country",
@@ -244,15 +251,34 @@ LAYOUTS = ["{}", "first: int, {}", "*, {}", "first: str, *, {}, last: bool = Tru
 
 
 def cases() -> list[Case]:
-    plain = [*SCALARS, *WORDS, *UNKNOWN, *BARE, *FORMATTED, *LITERALS, *NAMED, *RECURSIVE, *GENERICS, *CONSTRAINED, *UNIONS, *QUOTED, *WRAPPED]
+    plain = [
+        *SCALARS,
+        *WORDS,
+        *UNKNOWN,
+        *BARE,
+        *FORMATTED,
+        *LITERALS,
+        *NAMED,
+        *RECURSIVE,
+        *GENERICS,
+        *CONSTRAINED,
+        *UNIONS,
+        *QUOTED,
+        *WRAPPED,
+    ]
     wrapped = [
         wrapper.format(one)
-        for (how, wrapper), one in itertools.product(WRAPPERS.items(), [*SCALARS, *WORDS, *LITERALS, *NAMED, *GENERICS, *FORMATTED, *UNKNOWN])
+        for (how, wrapper), one in itertools.product(
+            WRAPPERS.items(), [*SCALARS, *WORDS, *LITERALS, *NAMED, *GENERICS, *FORMATTED, *UNKNOWN]
+        )
         if how != "plain"
     ]
     out = [Case(""), *(Case(one) for one in [*plain, *wrapped])]
     out += [Case(annotation, default) for annotation, texts in DEFAULTS.items() for default in texts]
-    out += [Case(annotation, "None") for annotation in (f"Optional[{one}]" for one in [*SCALARS, *LITERALS, *GENERICS[:8], "City", "Movie"])]
+    out += [
+        Case(annotation, "None")
+        for annotation in (f"Optional[{one}]" for one in [*SCALARS, *LITERALS, *GENERICS[:8], "City", "Movie"])
+    ]
     order = random.Random(7)
     out += [
         Case(annotation, default, layout)
@@ -357,7 +383,12 @@ def object_is_object(schema: dict, case: Case) -> dict:
     for key, empty in (("list[object]", "items"), ("dict[str, object]", "additionalProperties")):
         if case.annotation == key:
             return {**schema, empty: {"type": "object"}}
-    return change(walk(schema, lambda part: {**part, "anyOf": [change(m) for m in part["anyOf"]]} if "anyOf" in part else prefixed(part, change)))
+    return change(
+        walk(
+            schema,
+            lambda part: {**part, "anyOf": [change(m) for m in part["anyOf"]]} if "anyOf" in part else prefixed(part, change),
+        )
+    )
 
 
 def prefixed(part: dict, change: Callable[[dict], dict]) -> dict:

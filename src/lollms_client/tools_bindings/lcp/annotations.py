@@ -46,9 +46,7 @@ _MAPPINGS = frozenset(
     }
 )  # fmt: skip
 _TUPLES = frozenset({"Tuple", "tuple"})
-_WRAPPERS = frozenset(
-    {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Awaitable", "Unpack"}
-)
+_WRAPPERS = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Awaitable", "Unpack"})
 _NULL = {"type": "null"}
 _TYPE_OF_VALUE = {str: "string", int: "integer", bool: "boolean", float: "number"}
 _IN_PLACE_LIMIT = 200  # structured types written in place for one tool; past it they are shared, so that size stays linear

@@ -65,9 +65,7 @@ def _decision() -> tuple[str, str]:
         return "reject", "Operation cancelled by user."
 
 
-def make_gui_confirm_handler(
-    event_queue: queue.Queue[dict[str, Any]], timeout: float = 300
-) -> Callable[..., tuple[str, str]]:
+def make_gui_confirm_handler(event_queue: queue.Queue[dict[str, Any]], timeout: float = 300) -> Callable[..., tuple[str, str]]:
     """A confirm handler that asks through a user interface.
 
     Args:
