@@ -133,3 +133,29 @@ def test_the_console_script_answers_and_closes_quietly_when_its_reader_goes_away
         check=True,
     )
     assert "Traceback" not in piped.stderr
+
+
+def test_with_json_on_a_terminal_the_question_does_not_stand_among_the_events(scripted, tmp_path):
+    """A real terminal for standard input, a pipe for standard output, as in `lollms run … --json | jq`."""
+    import pty
+
+    (tmp_path / "a.txt").write_text("x")
+    program = (
+        "import sys; from lollms_client import cli; from lollms_client.cli import run\n"
+        "from lollms_client import LollmsClient; from lollms_client.testing import ScriptedLLM, call\n"
+        "def build(options):\n"
+        "    client = LollmsClient(tools_binding_name='lcp', tools_binding_config=run.tools_config([], False, aside=options.json))\n"
+        "    client.llm = ScriptedLLM([call('tool_delete_path', path='a.txt'), 'gone'])\n"
+        "    return client\n"
+        "run.build_client = build\n"
+        f"sys.exit(cli.main(['run', 'x', '--json', '--workspace', {str(tmp_path)!r}]))\n"
+    )
+    ours, theirs = pty.openpty()
+    os.write(ours, b"y\n")
+    done = subprocess.run([sys.executable, "-c", program], stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    assert "AUTHORIZATION REQUIRED" in done.stderr
+    assert all(json.loads(line) for line in done.stdout.splitlines())
+    assert not (tmp_path / "a.txt").exists()

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,20 +70,27 @@ def build_client(options: argparse.Namespace) -> LollmsClient:
         llm_binding_name=options.binding or "embedded",
         llm_binding_config=config,
         tools_binding_name="lcp",
-        tools_binding_config=tools_config(options.tools, options.yes),
+        tools_binding_config=tools_config(options.tools, options.yes, aside=options.json),
     )
 
 
-def tools_config(folders: list[str], yes: bool) -> dict[str, Any]:
-    """What the tools binding is built with: the default libraries, the person's own folders, and who approves."""
+def tools_config(folders: list[str], yes: bool, aside: bool = False) -> dict[str, Any]:
+    """What the tools binding is built with: the default libraries, the person's own folders, and who approves.
+
+    Args:
+        folders: The person's own folders of tools.
+        yes: Every question is answered with yes.
+        aside: Questions go to standard error, because standard output is for data.
+    """
     from ..tools_bindings.lcp import DEFAULT_TOOLS
     from ..tools_bindings.lcp.confirmation import cli_confirm_handler, cli_user_interaction_handler
 
+    turned: Callable[[Callable[..., Any]], Callable[..., Any]] = _aside if aside else lambda handler: handler
     own = [str(Path(folder).resolve()) for folder in folders]
     return {
         "tools_folders": [*own, str(DEFAULT_TOOLS)],
-        "confirm_handler": _allow if yes else cli_confirm_handler,
-        "user_interaction_handler": cli_user_interaction_handler,
+        "confirm_handler": _allow if yes else turned(cli_confirm_handler),
+        "user_interaction_handler": turned(cli_user_interaction_handler),
         **({"autonomy_level": "full_access"} if yes else {}),
     }
 
@@ -91,6 +98,14 @@ def tools_config(folders: list[str], yes: bool) -> dict[str, Any]:
 def _allow(source: str, script_label: str, argv: list[str] | None = None) -> tuple[str, str]:
     """The answer that `--yes` gives to every question."""
     return "allow", ""
+
+
+def _aside(handler: Callable[..., Any]) -> Callable[..., Any]:
+    def ask(*args: Any) -> Any:
+        with redirect_stdout(sys.stderr):
+            return handler(*args)
+
+    return ask
 
 
 def _print_json(event: ev.Event) -> None:
