@@ -362,6 +362,32 @@ def test_names_and_values_of_the_workspace_cannot_look_like_tags(play, tmp_path)
     assert not any(tag in said for tag in ("</tool_result>", "<tool>", "<done>"))
 
 
+def test_files_that_the_task_names_and_that_are_not_there_are_said(play, tmp_path):
+    from lollms_client.tools_bindings.lcp import LCPBinding
+
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.txt").write_text("x")
+    model = ScriptedLLM(["ok"])
+    prompt = "Read sub/a.txt and a.txt, e.g. version 2.5, then b.csv. Write out/c.md, as on example.com/x."
+    play(model, LCPBinding(schema_cache=False), prompt=prompt, workspace=tmp_path)
+    assert "Not in the workspace: b.csv, out/c.md" in model.requests[0].messages[-1]["content"].splitlines()
+
+
+def test_a_task_that_names_a_file_is_not_answered_before_anything_was_looked_at(play, tmp_path):
+    from lollms_client.tools_bindings.lcp import LCPBinding
+
+    (tmp_path / "a.txt").write_text("x")
+
+    def offered(prompt):
+        script = [step("tool_read_file", path="a.txt"), step("final_answer", todo="nothing", answer="x")]
+        model = ScriptedLLM(script, capabilities=BOUND)
+        play(model, LCPBinding(schema_cache=False), prompt=prompt, workspace=tmp_path)
+        return ["final_answer" in str(r.json_schema["anyOf"]) for r in model.requests]
+
+    assert offered("What does a.txt say?") == [False, True]
+    assert offered("What does b.txt say?") == [True, True]
+
+
 def test_auto_execute_false_hands_the_first_call_back(play):
     tools = ScriptedTools(ADD)
     played = play(ScriptedLLM([call("tool_add", a=1, b=2)]), tools, auto_execute=False)

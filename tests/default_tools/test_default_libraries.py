@@ -383,6 +383,7 @@ def test_level_safe_reads_and_writes_files_without_asking_and_strict_asks_about_
         ("tool_append_file", {"path": "a.txt", "content": "y"}),
         ("tool_edit_file", {"path": "a.txt", "search": "x", "replace": "z", "replace_all": False}),
         ("tool_make_directory", {"path": "d"}),
+        ("tool_copy_file", {"source": "a.txt", "destination": "c.txt"}),
         ("tool_move_path", {"source": "a.txt", "destination": "d"}),
     ]
     looks = [

@@ -71,10 +71,7 @@ def test_find_files_takes_parts_of_names_and_patterns(tools, ws, done):
     assert find("**/*.txt") == find("./a/*") == find(f"{ws}/a/*") == ["a/b.txt"]
     assert find("?/b.tx[st]") == ["a/b.txt"]
     assert find("*.csv", 1) == ["data/report_2.CSV", "[1 of 2 files shown]"]
-    assert find("zip") == [
-        "No file has a name like 'zip'. To look for it inside files, use tool_search_text. "
-        "The workspace holds: Report.md, a/, data/, node_modules/."
-    ]
+    assert find("zip") == ["No file has a name like 'zip'. The workspace holds: Report.md, a/, data/, node_modules/."]
 
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "a/../../*"])
@@ -387,3 +384,23 @@ def test_differences_are_a_unified_diff(tools, ws, done, failed):
     assert done(tools.tool_diff_files("a", "d")).splitlines()[-1].endswith("more lines of differences]")
     (ws / "e").write_text("\n" * 30_000)
     assert "too many" in failed(tools.tool_diff_files("a", "e"))
+
+
+def test_a_text_that_is_no_files_name_is_looked_for_inside_files(tools, ws, done):
+    (ws / "a").mkdir()
+    (ws / "a" / "log.txt").write_text("one\nvalve V-318 leaks\n")
+    said = done(tools.tool_find_files("v-318"))
+    assert said == "No file has a name like 'v-318'. But inside files:\na/log.txt:2: valve V-318 leaks"
+    assert "inside" not in done(tools.tool_find_files("*.zip"))
+
+
+def test_a_file_is_copied_and_nothing_is_overwritten(tools, ws, done, failed):
+    (ws / "a.bin").write_bytes(b"\0\1")
+    (ws / "d").mkdir()
+    assert done(tools.tool_copy_file("a.bin", "new/b.bin")) == "Copied 'a.bin' to 'new/b.bin'."
+    assert done(tools.tool_copy_file("a.bin", "d")) == "Copied 'a.bin' to 'd/a.bin'."
+    assert (ws / "new" / "b.bin").read_bytes() == (ws / "d" / "a.bin").read_bytes() == (ws / "a.bin").read_bytes()
+    assert failed(tools.tool_copy_file("a.bin", "new/b.bin")) == "'new/b.bin' already exists."
+    assert "is a folder" in failed(tools.tool_copy_file("d", "e"))
+    assert "Access outside the workspace is forbidden" in failed(tools.tool_copy_file("a.bin", "../x"))
+    assert "Access outside the workspace is forbidden" in failed(tools.tool_copy_file("/etc/passwd", "x"))

@@ -11,9 +11,18 @@ from typing import Any
 
 from .._tools.spec import ToolSpec
 
-__all__ = ["describe_tool", "describe_tool_briefly", "result_text", "tool_result_block", "workspace_files", "workspace_text"]
+__all__ = [
+    "describe_tool",
+    "describe_tool_briefly",
+    "named_files",
+    "result_text",
+    "tool_result_block",
+    "workspace_files",
+    "workspace_text",
+]
 
 MAX_FILES = 200
+_FILE_NAME = re.compile(r"(?<![\w/.-])[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{0,5}\b(?!/)")
 _CLOSING = re.compile(
     r"<(/?)(tool_result|tool|tool_call|think|thinking|done|effort|agent|artifact|artefact|report)\b", re.IGNORECASE
 )
@@ -113,16 +122,27 @@ def workspace_files(root: Path | None, most: int = MAX_FILES) -> list[str]:
     return found[:most]
 
 
-def workspace_text(root: Path, prompts: Iterable[str] = ()) -> str:
+def named_files(text: str, files: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The files that a text names, by path or by name: those that are there, and those that are not."""
+    there = {name for path in files for name in (path, path.rpartition("/")[2])}
+    words = dict.fromkeys(word.strip("./") for word in _FILE_NAME.findall(text))
+    named = [word for word in words if len(word) > 3]  # "e.g" is no file
+    return [n for n in named if n in there], [n for n in named if n not in there]
+
+
+def workspace_text(root: Path, prompt: str = "", prompts: Iterable[str] = ()) -> str:
     """The state of the workspace as it stands when a turn begins; it goes last, behind everything that stays.
 
     Args:
         root: The workspace.
+        prompt: The person's words: files that they name and that are not there are said.
         prompts: What libraries say about it.
     """
     files = workspace_files(root)
+    missing = named_files(prompt, files)[1]
     listed = ", ".join(f"{name}{_size(root / name)}" for name in files[:60]) + (
         f" and {len(files) - 60} more" if len(files) > 60 else ""
     )
-    parts = [f"Files in the workspace: {listed or 'none'}", *(p.strip() for p in prompts if p.strip())]
+    absent = [f"Not in the workspace: {', '.join(missing)}"] if missing else []
+    parts = [f"Files in the workspace: {listed or 'none'}", *absent, *(p.strip() for p in prompts if p.strip())]
     return _escape("\n".join(parts))  # names and values come from data

@@ -55,7 +55,7 @@ class Turn:
         if self.host.workspace is None or not self.specs or not self.options.show_workspace:
             return self.options.prompt
         prompts = self.host.tools.library_prompts(self.tool_context).values() if self.host.tools is not None else ()
-        return f"{self.options.prompt}\n\n{workspace_text(self.host.workspace, prompts)}"
+        return f"{self.options.prompt}\n\n{workspace_text(self.host.workspace, self.options.prompt, prompts)}"
 
     def view(self) -> RoundView:
         """What the dialect may look at for the next request."""

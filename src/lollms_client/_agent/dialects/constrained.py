@@ -20,7 +20,7 @@ from ..._stream.json_strings import JsonStrings
 from ..._tools.spec import ToolSpec
 from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
 from ..guards import failed_first, only_reads
-from ..prompt import describe_tool_briefly, tool_result_block
+from ..prompt import describe_tool_briefly, named_files, tool_result_block
 from ..state import CallRecord, TurnState
 from .base import Dialect, Reader, RoundView
 from .examples import FINAL, example_messages
@@ -71,7 +71,9 @@ class ConstrainedDialect(Dialect):
         base = self._base_request(view)
         if not view.tools:
             return base
-        return dataclasses.replace(base, json_schema=step_schema(view.tools, view.files(), view.state))
+        files = view.files()
+        blind = not view.state.records and bool(named_files(view.options.prompt, files)[0])
+        return dataclasses.replace(base, json_schema=step_schema(view.tools, files, view.state, blind=blind))
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """Reads a step while it is written."""
@@ -87,7 +89,7 @@ class ConstrainedDialect(Dialect):
         return [{"role": "user", "content": "\n".join(blocks)}] if blocks else []
 
 
-def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnState) -> dict[str, Any]:
+def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnState, *, blind: bool = False) -> dict[str, Any]:
     """The JSON Schema of one step.
 
     Args:
@@ -95,6 +97,7 @@ def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnStat
         files: The workspace's files now; an argument that may only name an existing one becomes a choice among them.
         state: Tools that were just repeated in vain are left out of the next step. After a first failure the next step is
             another try, of the same tool or of one that only reads: a small model gives up, or makes things up, too soon.
+        blind: The task names files that are there and nothing has been looked at yet: there is nothing to answer from.
 
     Returns:
         An `anyOf` over the possible steps.
@@ -110,8 +113,8 @@ def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnStat
         "required": ["answer"],
         "additionalProperties": False,
     }
-    last = _step({"const": NOTHING}, FINAL, answer)
-    return {"anyOf": [last, *(_step(_TODO, t.name, _arguments(t, files)) for t in open_tools)]}
+    last = [] if blind and open_tools else [_step({"const": NOTHING}, FINAL, answer)]
+    return {"anyOf": [*last, *(_step(_TODO, t.name, _arguments(t, files)) for t in open_tools)]}
 
 
 def _step(todo: dict[str, Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:

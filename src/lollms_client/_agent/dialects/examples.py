@@ -34,7 +34,7 @@ class _Example:
 _EXAMPLES = (
     _Example(
         "How many bookings are in bookings_may.csv?",
-        "Files in the workspace: bookings_june.csv (420 bytes), rooms.txt (64 bytes)",
+        "Files in the workspace: bookings_june.csv (420 bytes), rooms.txt (64 bytes)\nNot in the workspace: bookings_may.csv",
         (_Step("nothing", FINAL, {"answer": "There is no file bookings_may.csv in the workspace, so I cannot tell."}),),
     ),
     _Example(
@@ -59,8 +59,24 @@ _EXAMPLES = (
         ),
     ),
     _Example(
+        "Set the code of the meeting room in rooms.txt to 5520.",
+        "Files in the workspace: rooms.txt (64 bytes)",
+        (
+            _Step(
+                "read rooms.txt; change the code", "tool_read_file", {"path": "rooms.txt"}, "Kitchen: open\nMeeting room: 4417\n"
+            ),
+            _Step(
+                "change the code in rooms.txt",
+                "tool_edit_file",
+                {"path": "rooms.txt", "search": "Meeting room: 4417", "replace": "Meeting room: 5520"},
+                "Changed 'rooms.txt' in 1 place.",
+            ),
+            _Step("nothing", FINAL, {"answer": "I set the code of the meeting room in rooms.txt to 5520."}),
+        ),
+    ),
+    _Example(
         "Which team in staff.db has the highest total salary, and how much is it? Write both to top.txt.",
-        "Files in the workspace: staff.db (16384 bytes)\n"
+        "Files in the workspace: staff.db (16384 bytes)\nNot in the workspace: top.txt\n"
         "Database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
         (
             _Step(

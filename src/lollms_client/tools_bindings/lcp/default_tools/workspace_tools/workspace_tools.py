@@ -34,7 +34,7 @@ from lollms_client.tools_bindings.lcp.default_tools.workspace_tools._edit import
 from lollms_client.tools_bindings.lcp.default_tools.workspace_tools._search import Found, matches_name, search_files
 
 TOOL_LIBRARY_NAME = "Workspace Files"
-TOOL_LIBRARY_DESC = "Lists, finds, searches, reads, writes, edits, moves and deletes files of the workspace."
+TOOL_LIBRARY_DESC = "Lists, finds, searches, reads, writes, edits, copies, moves and deletes files of the workspace."
 TOOL_LIBRARY_ICON = "📁"
 
 TOOL_EFFECTS = {
@@ -48,18 +48,21 @@ TOOL_EFFECTS = {
     "tool_append_file": ["write"],
     "tool_edit_file": ["write"],
     "tool_make_directory": ["write"],
+    "tool_copy_file": ["write"],
     "tool_move_path": ["write"],
     "tool_delete_path": ["destructive"],
 }
 TOOL_WORKSPACE_PATHS = {
     "tool_read_file": {"path": "*"},
     "tool_edit_file": {"path": "*"},
+    "tool_copy_file": {"source": "*"},
     "tool_diff_files": {"first": "*", "second": "*"},
 }
 
 _IGNORED_DIRS = IGNORED_FOLDERS
 _LISTED = 200  # entries of a listing or a tree
 _READ_CHARACTERS = 16_000  # of a file in one answer
+_COPIED_BYTES = 200_000_000
 _COUNTED_BYTES = 50_000_000  # a file up to this size has its lines counted
 _LINE_SHOWN = 240  # characters of a line that was found
 _DIFF_LINES = 200
@@ -128,7 +131,7 @@ def tool_tree(path: str = ".", max_depth: int = 3) -> str:
 
 @answers
 def tool_find_files(pattern: str, max_results: int = 50) -> str:
-    """Finds files by their name, in all folders of the workspace, and returns their paths. It does not look inside files.
+    """Finds files by their name, in all folders of the workspace, and returns their paths.
 
     Args:
         pattern (str): Part of the name, or a pattern: "report", "*.csv", "data/**/*.json".
@@ -146,10 +149,7 @@ def tool_find_files(pattern: str, max_results: int = 50) -> str:
             if entry.kind in ("file", "link") and matches_name(entry.path, wanted)
         ]
         if not found:
-            return (
-                f"No file has a name like '{shown(pattern)}'. To look for it inside files, use tool_search_text. "
-                f"{_what_is_here(workspace)}"
-            )
+            return f"No file has a name like '{shown(pattern)}'. {_inside(workspace, pattern) or _what_is_here(workspace)}"
         more = [f"[{most} of {len(found)} files shown]"] if len(found) > most else []
         return "\n".join([*map(shown, found[:most]), *more])
 
@@ -277,6 +277,31 @@ def tool_edit_file(path: str, search: str, replace: str, replace_all: bool = Fal
 
 
 @answers
+def tool_copy_file(source: str, destination: str) -> str:
+    """Copies a file. Never overwrites.
+
+    Args:
+        source (str): The file to copy.
+        destination (str): The path of the copy. The name of a folder that exists puts the copy into that folder.
+    """
+    source, destination = as_text(source, "source"), as_text(destination, "destination")
+    with _HOST.workspace() as workspace:
+        _existing(workspace, source, folder_ok=False)
+        _check(workspace, destination)
+        wanted = _approved("tool_copy_file", {"source": source, "destination": destination})
+        source, destination = str(wanted["source"]), str(wanted["destination"])
+        if workspace.kind(destination) == "folder":
+            destination = f"{destination.rstrip('/')}/{source.rpartition('/')[2]}"
+        if workspace.kind(destination, follow=False):
+            raise PathError(f"'{shown(destination)}' already exists.")
+        if workspace.stat(source).st_size > _COPIED_BYTES:
+            raise ToolError(f"'{shown(source)}' is larger than {size_text(_COPIED_BYTES)}, too large for this tool.")
+        with workspace.open(source, "rb") as original:
+            workspace.write(destination, original.read(), parents=True)
+    return f"Copied '{shown(source)}' to '{shown(destination)}'."
+
+
+@answers
 def tool_move_path(source: str, destination: str) -> str:
     """Moves or renames a file or a folder. Never overwrites.
 
@@ -356,6 +381,15 @@ def tool_diff_files(first: str, second: str) -> str:
 def _approved(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Ask before a change where the autonomy level demands it; see Host.approve."""
     return _HOST.approve(tool, arguments, TOOL_EFFECTS[tool])
+
+
+def _inside(workspace: Workspace, pattern: str) -> str:
+    """Where a text that was looked for among names stands inside files; "" where it does not, or is no text but a pattern."""
+    if any(c in pattern for c in "*?[/"):
+        return ""
+    found = search_files(workspace, ".", pattern, regex=False)
+    lines = [line for file in found[:5] for line in _hit_lines(file, 2, 0)]
+    return "\n".join(["But inside files:", *lines]) if lines else ""
 
 
 def _existing(workspace: Workspace, path: object, *, folder_ok: bool = True, follow: bool = True) -> str:
