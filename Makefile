@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test test-embedded lint bench requirements clean
+.PHONY: run test test-embedded test-heavy lint bench requirements clean
 
 run: $(VENV)/.embedded
 	@$(BIN)/python examples/main_job.py
@@ -14,7 +14,12 @@ test: $(VENV)/.dev
 test-embedded: $(VENV)/.dev
 	@$(BIN)/lollms models pull
 	@$(BIN)/lollms models pull smollm2-135m-instruct
-	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m embedded -p no:randomly tests/embedded
+	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m "embedded and not heavy" -p no:randomly tests/embedded
+
+# Minutes to hours: ten ways of asking the main question, and whatever else no contributor waits for.
+test-heavy: $(VENV)/.dev
+	@$(BIN)/lollms models pull
+	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m heavy -s -p no:randomly
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check src tests benchmarks examples
