@@ -388,6 +388,13 @@ def test_a_task_that_names_a_file_is_not_answered_before_anything_was_looked_at(
     assert offered("What does b.txt say?") == [True, True]
 
 
+def test_a_step_that_nobody_bounded_ends_at_a_quarter_of_the_context(play):
+    for asked, bound in ((None, 1000), (50, 50)):
+        model = ScriptedLLM([step("final_answer", answer="x")], capabilities=Capabilities(json_schema=True, context_size=4000))
+        play(model, ScriptedTools(ADD), n_predict=asked)
+        assert model.requests[0].sampling.n_predict == bound
+
+
 def test_auto_execute_false_hands_the_first_call_back(play):
     tools = ScriptedTools(ADD)
     played = play(ScriptedLLM([call("tool_add", a=1, b=2)]), tools, auto_execute=False)

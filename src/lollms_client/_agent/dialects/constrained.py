@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._bindings.request import ChatRequest
+from ..._bindings.request import ChatRequest, Sampling
 from ..._stream.deltas import Delta, ReasoningDelta
 from ..._stream.json_strings import JsonStrings
 from ..._tools.spec import ToolSpec
@@ -73,7 +73,15 @@ class ConstrainedDialect(Dialect):
             return base
         files = view.files()
         blind = not view.state.records and bool(named_files(view.options.prompt, files)[0])
-        return dataclasses.replace(base, json_schema=step_schema(view.tools, files, view.state, blind=blind))
+        schema = step_schema(view.tools, files, view.state, blind=blind)
+        return dataclasses.replace(base, json_schema=schema, sampling=self._bounded(base.sampling))
+
+    def _bounded(self, sampling: Sampling) -> Sampling:
+        """A step that nobody bounded ends at a quarter of the context: a schema cannot stop a small model that runs on."""
+        context = self.capabilities.context_size
+        if sampling.n_predict is not None or context is None:
+            return sampling
+        return dataclasses.replace(sampling, n_predict=context // 4)
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """Reads a step while it is written."""
@@ -189,7 +197,7 @@ class _StepReader:
             step = json.loads(raw)
             name, arguments = step["tool"], step["arguments"]
         except (ValueError, KeyError, TypeError) as error:
-            problem = f"The step is not one JSON object with todo, tool and arguments ({error}). Write it again, shorter."
+            problem = f"The step is not one whole JSON object with todo, tool and arguments ({error}). Write it again, shorter."
             return [ToolCall("", {}, self._mint_id(), raw, problem, "constrained")]
         if name == FINAL:
             return []
