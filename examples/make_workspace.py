@@ -28,8 +28,7 @@ NOTES = """Meeting of 12 January, back room of the Harbour store
 Present: Ines, Tomas, Aylin, Jonas (late)
 
 - The roaster in Kassel is serviced on 3 February, no deliveries that day.
-- Best store of the year: the store with the highest revenue from completed orders gets a
-  second espresso machine, a Lelit Bianca, in March.
+- Best store of the year (highest revenue, completed orders): gets a second espresso machine, a Lelit Bianca, in March.
 - Best seller of the year among the products gets the front shelf.
 - Returns: Aylin collects them in returns.csv. Some rows there have no amount, the till was down.
 - Tomas asks again for a bigger sign. Postponed.

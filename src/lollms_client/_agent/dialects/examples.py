@@ -75,30 +75,30 @@ _EXAMPLES = (
         ),
     ),
     _Example(
-        "Which team in staff.db has the highest total salary, and how much is it? Write both to top.txt.",
+        "Which team in staff.db has the highest total salary? Write its name to top.txt.",
         "Files in the workspace: staff.db (16384 bytes)\nNot in the workspace: top.txt\n"
         "Database staff.db: people(id INTEGER, name TEXT, salary REAL, team_id INTEGER); teams(id INTEGER, title TEXT)",
         (
             _Step(
-                "sum the salaries per team in staff.db; write name and total into top.txt",
+                "sum the salaries per team in staff.db; write its name into top.txt",
                 "tool_execute_query",
                 {
                     "database_name": "staff.db",
-                    "query": "SELECT t.title, SUM(p.salary) AS total FROM people p JOIN teams t ON t.id = p.team_id"
-                    " GROUP BY t.title ORDER BY total DESC LIMIT 1",
+                    "query": "SELECT t.title FROM people p JOIN teams t ON t.id = p.team_id"
+                    " GROUP BY t.title ORDER BY SUM(p.salary) DESC LIMIT 1",
                 },
-                '{"columns": ["title", "total"], "rows": [["Night crew", 91200.0]], "total_rows": 1}',
+                '{"columns": ["title"], "rows": [["Night crew"]], "total_rows": 1}',
             ),
             _Step(
-                "write name and total into top.txt",
+                "write its name into top.txt",
                 "tool_write_file",
-                {"path": "top.txt", "content": "Night crew: 91200.0\n"},
+                {"path": "top.txt", "content": "Night crew\n"},
                 "Wrote top.txt (1 line).",
             ),
             _Step(
                 "nothing",
                 FINAL,
-                {"answer": "The Night crew has the highest total salary, 91200.0. I wrote both to top.txt."},
+                {"answer": "The Night crew has the highest total salary. I wrote its name to top.txt."},
             ),
         ),
     ),
