@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent / "build" / "workspace"
 QUESTION = (
     "Which store had the highest revenue from completed orders in sales.db, and what does notes.txt promise the best store? "
-    "Write both into report.md."
+    "Tell me both, and write them into report.md."
 )
 
 
