@@ -12,10 +12,7 @@ from lollms_client.cli import main
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent / "build" / "workspace"
-QUESTION = (
-    "Which store had the highest revenue from completed orders in sales.db, and what does notes.txt promise the best store? "
-    "Tell me both, and write them into report.md."
-)
+QUESTION = "Which product sold the most units in the completed orders of sales.db? Write its name to bestseller.txt."
 
 
 def run(question: str) -> int:

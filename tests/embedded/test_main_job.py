@@ -26,16 +26,16 @@ def main_job():
     return module
 
 
-def revenues(database: Path) -> dict[str, float]:
-    """Revenue from completed orders by store, added up by hand."""
+def units_sold(database: Path) -> dict[str, int]:
+    """Units in completed orders by product, added up by hand."""
     with closing(sqlite3.connect(database)) as db:
-        names = dict(db.execute("SELECT store_id, name FROM stores"))
-        orders = db.execute("SELECT store_id, quantity, unit_price, status FROM orders").fetchall()
-    revenue = dict.fromkeys(names.values(), 0.0)
-    for store, quantity, price, status in orders:
+        names = dict(db.execute("SELECT product_id, name FROM products"))
+        orders = db.execute("SELECT product_id, quantity, status FROM orders").fetchall()
+    units = dict.fromkeys(names.values(), 0)
+    for product, quantity, status in orders:
         if status == "completed" and quantity is not None:
-            revenue[names[store]] += quantity * price
-    return revenue
+            units[names[product]] += quantity
+    return units
 
 
 @pytest.fixture(scope="module")
@@ -53,22 +53,19 @@ def client(models):
 def wrong(client: LollmsClient, question: str, workspace: Path) -> str:
     """Plays the turn in a copy of the example; says what is wrong with its outcome, "" where nothing is."""
     shutil.copytree(EXAMPLES / "workspace", workspace)
-    revenue = revenues(workspace / "sales.db")
-    best = max(revenue, key=revenue.__getitem__)
+    units = units_sold(workspace / "sales.db")
+    best = max(units, key=units.__getitem__)
     events = list(client.run_turn(question, workspace_path=workspace, temperature=0.0, max_rounds=12))
     end = events[-1]
     assert isinstance(end, TurnEnded)
-    report = workspace / "report.md"
-    said = f"{end.response}\n{report.read_text(encoding='utf-8') if report.exists() else ''}".lower()
     tools = {e.call.name for e in events if isinstance(e, ToolEnded) and e.result["success"]}
     if end.status != "completed":
         return f"it ended as {end.status}"
-    if [c["path"] for c in end.workspace_changes] != ["report.md"]:
+    if [c["path"] for c in end.workspace_changes] != ["bestseller.txt"]:
         return f"it changed {end.workspace_changes}"
-    if best.lower() not in said or any(name.lower() in end.response.lower() for name in revenue if name != best):
-        return f"the best store is {best}; it said: {said}"
-    if "espresso machine" not in said and "bianca" not in said:
-        return f"the prize is missing: {said}"
+    for said in (end.response, (workspace / "bestseller.txt").read_text(encoding="utf-8")):
+        if best not in said or any(name in said for name in units if name != best):
+            return f"the best seller is {best}; it said: {said}"
     return "" if len(tools) >= 2 else f"it used only {tools}"
 
 
