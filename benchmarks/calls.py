@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import importlib.util
 import json
+import linecache
 import tempfile
 import time
 from collections.abc import Callable
@@ -87,7 +88,8 @@ PEERS: dict[str, Callable[[Callable[..., Any]], Call]] = {
 def run() -> list[dict[str, Any]]:
     """Measures everybody in turn, round by round, and gives the best of each in microseconds a call."""
     scope: dict[str, Any] = {}
-    exec(NOOP, scope)
+    linecache.cache["<noop>"] = (len(NOOP), None, NOOP.splitlines(keepends=True), "<noop>")  # peers read a tool's source
+    exec(compile(NOOP, "<noop>", "exec"), scope)
     function = scope["tool_noop"]
     with tempfile.TemporaryDirectory() as place:
         few, many = Path(place) / "few", Path(place) / "many"
