@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 from ..events import ArtefactChunk, ArtefactEnd, Event, WorkerRequest
 from .tags import Marks
@@ -12,7 +13,7 @@ __all__ = ["ArtefactBody", "Body", "WorkerBody"]
 _new = object.__new__
 
 
-class Body:
+class Body(ABC):
     """Reads one body, piece by piece.
 
     Attributes:
@@ -28,6 +29,7 @@ class Body:
         self.again = ""
         self.beginnings = beginnings
 
+    @abstractmethod
     def read(self, data: str, pos: int, final: bool, out: list[Event]) -> int:
         """Read `data` from `pos` on.
 
@@ -40,15 +42,14 @@ class Body:
         Returns:
             Where to go on: behind the end, or where the closing tag may have begun (`len(data)` if `final`).
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def quick(self, delta: str) -> list[Event] | None:
         """Take a piece that changes nothing, while nothing is held back; None where this is no such piece."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self, out: list[Event]) -> None:
         """The stream ended before the body did."""
-        raise NotImplementedError
 
 
 class ArtefactBody(Body):
