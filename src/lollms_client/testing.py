@@ -147,8 +147,8 @@ def _reply(item: Scripted, request: ChatRequest) -> Reply:
 
 
 def _count(request: ChatRequest, deltas: Sequence[Delta]) -> Usage:
-    words = sum(len(str(m.get("content") or "").split()) for m in request.messages)
-    return Usage(words, sum(len(d.split()) if isinstance(d, str) else 1 for d in deltas))
+    characters = sum(len(str(m.get("content") or "")) for m in request.messages)
+    return Usage(characters, sum(len(d) if isinstance(d, str) else 1 for d in deltas))
 
 
 @dataclass(slots=True)

@@ -103,6 +103,38 @@ def test_the_umask_of_a_tool_is_its_own(tmp_path):
     assert os.umask(mask) == mask
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core leaves nothing to choose")
+def test_the_core_that_a_waiting_caller_lends_is_seen_by_nobody(tmp_path):
+    """Both threads are kept on one core for the hand-over only: the tool may use every core, and so may the caller afterwards."""
+    mine = os.sched_getaffinity(0)
+    waits = threading.Event()
+    here = threading.get_native_id()
+    tools_own: list[set[int]] = []
+
+    def tool():
+        tools_own.append(os.sched_getaffinity(0))
+        return os.sched_getaffinity(here)
+
+    for _ in range(3):  # a new pool thread, then the same one
+        outcome, callers = run(tool, tmp_path)
+        assert outcome == "done"
+        assert len(callers) == 1, "while it waits, the caller stays on its core"
+    assert tools_own == [mine] * 3
+    assert os.sched_getaffinity(0) == mine
+    assert run(lambda: waits.wait(30), tmp_path, timeout=0.05)[0] == "late"
+    assert os.sched_getaffinity(0) == mine
+    waits.set()
+    with pytest.raises(ZeroDivisionError):
+        run(lambda: 1 / 0, tmp_path)
+    assert os.sched_getaffinity(0) == mine
+    try:
+        os.sched_setaffinity(0, {min(mine)})  # what a host chose for its thread holds for its tools, and stays
+        run(tool, tmp_path)
+        assert tools_own[-1] == os.sched_getaffinity(0) == {min(mine)}
+    finally:
+        os.sched_setaffinity(0, mine)
+
+
 def test_pool_threads_are_reused(tmp_path):
     names = {run(lambda: threading.current_thread().name, tmp_path)[1] for _ in range(20)}
     assert len(names) == 1

@@ -8,11 +8,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from .._tools.spec import ToolSpec
 from ..events import Event, ToolCall, ToolEnded, ToolStarted
 from .guards import refuse, remember
 from .ports import Tools
-from .state import CallRecord
+from .state import CallRecord, call_key
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -38,39 +37,36 @@ def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Event]:
     Yields:
         `ToolStarted` and `ToolEnded` of each call that ran, `Notice` of each that was refused.
     """
-    specs = {spec.name: spec for spec in turn.specs}
     records: dict[str, CallRecord] = {}
-    runnable: list[ToolCall] = []
-    keys: set[str] = set()
+    runnable: dict[str, ToolCall] = {}  # by key
     for call in calls:
-        refused = refuse(call, turn.state, specs)
-        if refused is None and (key := f"{call.name} {call.arguments!r}") in keys:
-            continue_with = CallRecord(turn.round, call, _not_run("This call stands twice in your reply; it runs once."))
-            records[call.id] = continue_with
-        elif refused is None:
-            keys.add(key)
-            runnable.append(call)
-        else:
+        key = call_key(call)
+        if (refused := refuse(call, key, turn.state, turn.tools)) is not None:
             records[call.id], notice = refused
             yield notice
+        elif key in runnable:
+            records[call.id] = CallRecord(turn.round, call, _not_run("This call stands twice in your reply; it runs once."))
+        else:
+            runnable[key] = call
     try:
-        yield from _run(turn, runnable, specs, records)
+        yield from _run(turn, list(runnable.values()), records)
     finally:
+        keys = {call.id: key for key, call in runnable.items()}
         for call in calls:
             record = records.get(call.id) or CallRecord(
                 turn.round, call, _not_run("The turn was cancelled before this call came to a result.")
             )
             turn.state.records.append(record)
-            if call in runnable and record.result.get("status_code") != 499:
-                remember(record, turn.state, specs[call.name].effects)
+            if call.id in keys and record.result.get("status_code") != 499:
+                remember(record, keys[call.id], turn.state, turn.tools[call.name].effects)
 
 
 def _not_run(text: str) -> dict[str, Any]:
     return {"output": None, "error": text, "success": False, "status_code": 499}
 
 
-def _run(turn: Turn, calls: Sequence[ToolCall], specs: dict[str, ToolSpec], records: dict[str, CallRecord]) -> Iterator[Event]:
-    changing = [c for c in calls if (specs[c.name].effects or frozenset()) & CHANGING]
+def _run(turn: Turn, calls: Sequence[ToolCall], records: dict[str, CallRecord]) -> Iterator[Event]:
+    changing = [c for c in calls if (turn.tools[c.name].effects or frozenset()) & CHANGING]
     if len(calls) < 2 or len(changing) > 1:
         for call in calls:
             if turn.cancelled():

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from ..events import Notice, ToolCall
-from .state import CallRecord, TurnState, call_key
+from .state import CallRecord, TurnState
 
 __all__ = ["STALL_NUDGE", "failed_first", "only_reads", "refuse", "remember"]
 
@@ -18,11 +18,12 @@ STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next ste
 READ_ONLY = frozenset({"read", "idempotent"})
 
 
-def refuse(call: ToolCall, state: TurnState, known: Collection[str]) -> tuple[CallRecord, Notice] | None:
+def refuse(call: ToolCall, key: str, state: TurnState, known: Collection[str]) -> tuple[CallRecord, Notice] | None:
     """Says why a call must not run, in words for the model.
 
     Args:
         call: What the model asked for.
+        key: Its `call_key`.
         state: The turn so far.
         known: Names of the tools that are mounted.
 
@@ -35,7 +36,7 @@ def refuse(call: ToolCall, state: TurnState, known: Collection[str]) -> tuple[Ca
         near = get_close_matches(call.name, known, n=3, cutoff=0.4)
         there = ", ".join([*near, *sorted(set(known) - set(near))][:30])
         return _failure(call, state, "unknown_tool", f"There is no tool named {call.name!r}. There are: {there or 'none'}.")
-    earlier = state.calls_since_change.get(call_key(call.name, call.arguments))
+    earlier = state.calls_since_change.get(key)
     if earlier is not None:
         return _repeated(call, state, earlier)
     return None
@@ -71,15 +72,16 @@ def _failure(call: ToolCall, state: TurnState, kind: str, text: str) -> tuple[Ca
     return record, Notice(f"{call.name or 'a call'}: {text}", "warning", kind)
 
 
-def remember(record: CallRecord, state: TurnState, effects: frozenset[str] | None) -> None:
+def remember(record: CallRecord, key: str, state: TurnState, effects: frozenset[str] | None) -> None:
     """Keeps a call that ran, so that the same one is not run again while nothing has changed.
 
     Args:
         record: The call with its result.
+        key: Its `call_key`.
         state: The turn.
         effects: The tool's declared effects; a tool that may change something (or does not say) lets earlier calls be made again.
     """
     if not only_reads(effects):
         state.calls_since_change = {}
-    state.calls_since_change[call_key(record.call.name, record.call.arguments)] = record
+    state.calls_since_change[key] = record
     state.barred, state.repeats = frozenset(), 0

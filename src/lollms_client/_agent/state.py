@@ -11,9 +11,12 @@ from ..events import ToolCall, Usage
 __all__ = ["CallRecord", "TurnState", "call_key"]
 
 
-def call_key(name: str, arguments: dict[str, Any]) -> str:
+_encode = json.JSONEncoder(sort_keys=True, default=str).encode
+
+
+def call_key(call: ToolCall) -> str:
     """One text for one call: equal for equal names and arguments, whatever their order."""
-    return f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
+    return f"{call.name} {_encode(call.arguments)}"
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ class Turn:
         self.host, self.options, self.cancel = host, options, cancel
         self.started = time.monotonic()
         self.specs = tuple(host.tools.specs()) if host.tools is not None else ()
+        self.tools = {spec.name: spec for spec in self.specs}
         self.dialect = choose_dialect(host.model.capabilities, options.dialect)
         self.state = TurnState()
         self.round = 0

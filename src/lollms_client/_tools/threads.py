@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
+from .cores import Core, core_of_caller
 from .workspace import change_to, enter
 
 __all__ = ["Outcome", "run_in_thread", "still_running", "stop_lane"]
@@ -32,9 +33,10 @@ POLL_SECONDS = 0.05
 class _Job:
     """One function to run, and the lock that opens when it has ended."""
 
-    __slots__ = ("abandoned", "call", "context", "done", "ended", "error", "function", "started", "value", "workspace")
+    __slots__ = ("abandoned", "call", "context", "core", "done", "ended", "error", "function", "started", "value", "workspace")
 
     def __init__(self, function: Callable[[], Any], workspace: str, call: RunningCall, context: Context) -> None:
+        self.core: Core | None = None
         self.function = function
         self.workspace = workspace
         self.call = call
@@ -68,6 +70,8 @@ class _Worker(threading.Thread):
         self._job: _Job | None = None
 
     def give(self, job: _Job | None) -> None:
+        if job is not None and job.core is not None and self.native_id is not None:
+            job.core.lend(self.native_id)
         self._job = job
         self._wake.release()
 
@@ -77,6 +81,8 @@ class _Worker(threading.Thread):
             job, self._job = self._job, None
             if job is None:
                 return
+            if job.core is not None:
+                job.core.free()
             job.run()
             kept = self._pool.back(self, job)
             job.done.release()
@@ -202,15 +208,20 @@ def run_in_thread(
     if call.lane and (inner := _inside_lane(function, workspace, call)) is not None:
         return "done", inner()
     job = _Job(function, workspace, call, copy_context())
-    if call.lane:
-        _pool.lane(call.lane).jobs.put(job)
-    else:
-        _pool.start(job)
+    core = None if call.lane else core_of_caller()
     try:
+        if call.lane:
+            _pool.lane(call.lane).jobs.put(job)
+        else:
+            job.core = core
+            _pool.start(job)
         outcome = _wait(job, timeout)
     except BaseException:
         _pool.abandon(job)
         raise
+    finally:
+        if core is not None:
+            core.free()
     if outcome != "done":
         if not job.started:
             raise ToolError(f"{call.name} did not start: another call of its library still runs in the library's own thread.")

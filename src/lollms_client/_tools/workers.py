@@ -39,12 +39,18 @@ _BOOT = "import sys; sys.path[:] = {path!r}; from lollms_client._tools.worker_ma
 
 
 class _Worker:
-    """One child process and the pipe to it."""
+    """One child process and the pipe to it.
+
+    Attributes:
+        bound: Threads of a tool are left in it, so it stays with its workspace.
+        served: A call came to its end in it.
+        begun: The call that it has now is known to have begun.
+    """
 
     def __init__(self, lane: str, workspace: str) -> None:
         self.lane = lane
         self.workspace = workspace
-        self.bound = False
+        self.bound = self.served = self.begun = False
         ours, theirs = Pipe(duplex=True)
         theirs_alive, ours_alive = os.pipe()  # the child ends when the other end of this closes, whatever closes it
         boot = _BOOT.format(path=sys.path, pipe=theirs.fileno(), lifeline=theirs_alive)
@@ -133,7 +139,10 @@ class WorkerPool:
             raise ToolError(f"{call.name} did not start within its deadline: another call of its library still runs.")
         token = CURRENT.set(call)
         try:
-            return self._run_in(self._take(workspace, call.lane), payload, call, timeout, handlers)
+            answer = None
+            while answer is None:
+                answer = self._run_in(self._take(workspace, call.lane), payload, call, timeout, handlers)
+            return answer
         finally:
             CURRENT.reset(token)
             if lane is not None:
@@ -141,20 +150,27 @@ class WorkerPool:
 
     def _run_in(
         self, worker: _Worker, payload: bytes, call: RunningCall, timeout: float | None, handlers: Mapping[str, Any]
-    ) -> tuple[str, Any]:
+    ) -> tuple[str, Any] | None:
+        """Runs a call in a worker; None where the worker was found dead and the call has certainly not begun."""
         outcome = "lost"
         reply: dict[str, Any] = {}
+        worker.begun = False
         try:
             worker.pipe.send_bytes(payload)
             outcome, reply = self._wait(worker, call, timeout, handlers)
-        except (EOFError, ConnectionError):
+        except EOFError:
             pass
+        except ConnectionError:  # refused, or closed before it was read
+            outcome = "lost" if worker.begun or not worker.served else "unread"
         finally:
             if outcome == "done":
-                worker.bound = worker.bound or bool(reply["soiled"])  # threads of a tool are left in it
+                worker.served = True
+                worker.bound = worker.bound or bool(reply["soiled"])
                 self._give_back(worker)
             else:
                 self._discard(worker)
+        if outcome == "unread":
+            return None
         if outcome == "lost":
             how = exit_reason(worker.process.returncode)
             raise ToolError(f"The worker process that ran {call.name} {how}. The next call gets a new one.")
@@ -173,6 +189,7 @@ class WorkerPool:
                 message = json.loads(worker.pipe.recv_bytes())
                 if "ask" not in message:
                     return "done", message
+                worker.begun = True
                 answer = handlers[message["ask"]](*message["args"])
                 worker.pipe.send_bytes(json.dumps(answer).encode())
                 continue

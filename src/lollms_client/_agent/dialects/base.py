@@ -112,7 +112,7 @@ class Dialect(ABC):
         """The turn's opening message: the person's words with the state of the workspace."""
         return text
 
-    def _base_request(self, view: RoundView) -> ChatRequest:
+    def _base_request(self, view: RoundView, **more: Any) -> ChatRequest:
         options = view.options
         return ChatRequest(
             messages=[*view.prefix, *view.state.transcript],
@@ -120,4 +120,5 @@ class Dialect(ABC):
             think=options.think,
             reasoning_effort=options.reasoning_effort,
             session=options.session or "turn",  # its rounds share a prefix, whatever else is asked for
+            **more,
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._bindings.request import ChatRequest
+from ..._bindings.request import Capabilities, ChatRequest
 from ..._tools.spec import ToolSpec
 from ...events import ToolCall
 from ..prompt import result_text
@@ -22,16 +21,23 @@ class NativeDialect(Dialect):
 
     name = "native"
 
+    def __init__(self, capabilities: Capabilities) -> None:
+        super().__init__(capabilities)
+        self._told: tuple[Sequence[ToolSpec], tuple[dict[str, Any], ...]] | None = None
+
     def instructions(self, tools: Sequence[ToolSpec]) -> str:
         """Nothing: the backend tells the model about tools in its own way."""
         return ""
 
     def request(self, view: RoundView) -> ChatRequest:
         """The transcript, with the specs beside it."""
-        base = self._base_request(view)
-        if not view.tools:
-            return base
-        return dataclasses.replace(base, tools=tuple(spec.to_dict() for spec in view.tools if not spec.broken))
+        return self._base_request(view, tools=self._specs(view.tools))
+
+    def _specs(self, tools: Sequence[ToolSpec]) -> tuple[dict[str, Any], ...]:
+        """The tools as the backend takes them, made once: a turn's tools stay the same."""
+        if self._told is None or self._told[0] is not tools:
+            self._told = (tools, tuple(spec.to_dict() for spec in tools if not spec.broken))
+        return self._told[1]
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """The stream parser; a model that writes tags all the same is understood too."""

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lollms_client._tools.calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall
 from lollms_client._tools.effects import DEFAULT_LEVEL, check_level
+from lollms_client._tools.execute import Order, call_tool, execute, failure
 from lollms_client._tools.gate import Gate
 from lollms_client._tools.spec import DEFAULT_LIMIT, Diagnostic, LibrarySpec, ToolSpec
+from lollms_client._tools.threads import run_in_thread, still_running, stop_lane
 from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace, start_folder
 from lollms_client.errors import ConfigurationError, ToolError, ToolLoadError, ToolTimeoutError, UnknownNameError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
@@ -247,8 +249,6 @@ class LCPBinding(LollmsToolBinding):
         Returns:
             The result; see `lollms_client._tools.execute.execute`. An unknown tool has status_code 404.
         """
-        from lollms_client._tools.execute import Order, execute, failure
-
         entry = self._toolbox.get(tool_name)
         if entry is None:
             return failure(str(UnknownNameError("tool", tool_name, self.discovered_tools)), status_code=404)
@@ -281,9 +281,6 @@ class LCPBinding(LollmsToolBinding):
         return execute(order, self.gate, carry_out)
 
     def _carry_out(self, place: _Place, arguments: dict[str, Any], host: Mapping[str, Any]) -> tuple[str, Any]:
-        from lollms_client._tools.execute import call_tool
-        from lollms_client._tools.threads import run_in_thread
-
         entry, limit = place.entry, self.max_output_chars
         if self.isolation == "process":
             host = _host_for_worker(entry.spec, host)
@@ -340,8 +337,6 @@ class LCPBinding(LollmsToolBinding):
             ToolLoadError: It cannot be loaded.
             ToolTimeoutError: That took too long.
         """
-        from lollms_client._tools.threads import run_in_thread
-
         running = RunningCall(entry.spec.name, parent=CURRENT.get(), lane=self._lane(entry.library))
 
         def work() -> Any:
@@ -402,8 +397,6 @@ class LCPBinding(LollmsToolBinding):
 
     def still_running(self) -> list[str]:
         """Tools of this process whose caller went on at a deadline or a cancel, and whose thread has not ended yet."""
-        from lollms_client._tools.threads import still_running
-
         return still_running()
 
     # Handlers.
@@ -489,8 +482,6 @@ class LCPBinding(LollmsToolBinding):
 
     def close(self) -> None:
         """Ends worker processes and threads of libraries, and drops the loaded modules; a later call loads them anew."""
-        from lollms_client._tools.threads import stop_lane
-
         for library in self._toolbox.libraries.values():
             if lane := self._lane(library):
                 stop_lane(lane)
