@@ -19,6 +19,7 @@ from typing import Any
 from ._bindings.answers import StreamingCallback, as_prompt, call_with_known, collect, pieces_of_call
 from ._bindings.base import LifeCycle
 from ._bindings.request import Capabilities, ChatRequest, Sampling
+from ._effort import translate_reasoning_effort
 from ._http.cancel import CancelToken
 from ._stream.deltas import Delta
 from .errors import BackendRefusedError, CancelledError
@@ -209,6 +210,8 @@ class LollmsLLMBinding(LifeCycle, ABC):
         parts += [{"type": "image_url", "image_url": {"url": url}} for url in images or ()]
         parts += [{"type": "video_url", "video_url": {"url": url}} for url in videos or ()]
         return parts
+
+    translate_reasoning_effort = staticmethod(translate_reasoning_effort)
 
     # ---- cancelling ----------------------------------------------------------------------------------------------------------
 

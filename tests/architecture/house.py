@@ -11,7 +11,7 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "lollms_client"
 
 FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
-    **dict.fromkeys(["events", "_stream", "_text", "_http", "_process"], 1),
+    **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "lollms_utilities"], 1),
     **dict.fromkeys(["lollms_llm_binding", "lollms_tools_binding", "_bindings", "_tools", "_models"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent"], 4),

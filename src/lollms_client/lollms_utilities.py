@@ -1,0 +1,7 @@
+"""Helper functions for programs that use this library. Source: developer guide §3, §4."""
+
+from __future__ import annotations
+
+from ._media import normalize_image_input, normalize_video_input
+
+__all__ = ["normalize_image_input", "normalize_video_input"]
