@@ -1,7 +1,7 @@
 """Pictures and videos that go with a prompt, from whatever a person has them as, in the form that OpenAI's API made common.
 
 What a text is, is decided by rule and never by luck: an address, a data URL, the name of a file, or base64. The name of a file
-that is not there is an error, not base64. An address is handed on unchanged: whoever serves the model fetches it, not this library.
+that is not there is an error, not base64. An address is handed on unchanged: the model's server fetches it, not this library.
 
 Source: developer guide ("Multimodal Video Input & Comprehension"), RFC 2397 (data URLs).
 """
