@@ -13,24 +13,25 @@ import contextlib
 import threading
 from abc import ABC
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ._bindings.answers import StreamingCallback, as_prompt, call_with_known, collect, pieces_of_call
-from ._bindings.base import LifeCycle
+from ._bindings.base import LollmsBaseBinding
+from ._bindings.manager import BindingManager
 from ._bindings.request import Capabilities, ChatRequest, Sampling
 from ._effort import translate_reasoning_effort
 from ._http.cancel import CancelToken
 from ._stream.deltas import Delta
 from .errors import BackendRefusedError, CancelledError
 
-__all__ = ["LollmsLLMBinding"]
+__all__ = ["LollmsLLMBinding", "LollmsLLMBindingManager"]
 
 Message = dict[str, Any]
 _WAYS = ("stream", "generate_from_messages", "generate_text")
 
 
-class LollmsLLMBinding(LifeCycle, ABC):
+class LollmsLLMBinding(LollmsBaseBinding, ABC):
     """The base of all language model bindings.
 
     Args:
@@ -42,11 +43,11 @@ class LollmsLLMBinding(LifeCycle, ABC):
         **config: Settings of the binding, kept as `config`.
 
     Attributes:
-        capabilities: What the model can do.
+        own_capabilities: What the model can do, as the binding knows it. A subclass that says `capabilities = …` says this.
         sampling: How tokens are chosen where a call leaves it open.
     """
 
-    capabilities: Capabilities = Capabilities()
+    own_capabilities: Capabilities = Capabilities()
 
     def __init__(
         self,
@@ -65,12 +66,18 @@ class LollmsLLMBinding(LifeCycle, ABC):
         n_threads: int | None = None,
         **config: Any,
     ) -> None:
-        self.binding_name = binding_name or type(self).__name__
+        super().__init__(binding_name, **config)
         self.model_name = model_name
         self.ctx_size, self.n_threads = ctx_size, n_threads
         self.stream_by_default = stream
         self.sampling = Sampling(n_predict, temperature, top_k, top_p, repeat_penalty, repeat_last_n, seed)
-        self.config = config
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        said = cls.__dict__.get("capabilities")
+        if isinstance(said, Capabilities):  # of the binding; what a profile says still goes over it
+            cls.own_capabilities = said
+            del cls.capabilities
 
     def __new__(cls, *args: Any, **kwargs: Any) -> LollmsLLMBinding:  # noqa: D102 - nothing for callers
         if not any(_defines(cls, way) for way in _WAYS):
@@ -85,6 +92,25 @@ class LollmsLLMBinding(LifeCycle, ABC):
     _calls_lock: threading.Lock
     _calls: set[CancelToken]
     _cancelled: threading.Event
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do: what the binding knows, and over it what the active model profile says."""
+        facts, own = self.profile_facts, self.own_capabilities
+        if not facts:
+            return own
+        efforts = facts.get("supported_reasoning_efforts")
+        return replace(
+            own,
+            vision=own.vision or bool(facts.get("vision_enabled")),
+            video=own.video or bool(facts.get("video_enabled")),
+            context_size=facts.get("forced_context_size") or own.context_size,
+            reasoning_efforts=tuple(efforts) if efforts else own.reasoning_efforts,
+        )
+
+    @capabilities.setter
+    def capabilities(self, value: Capabilities) -> None:
+        self.own_capabilities = value
 
     # ---- the primitive -------------------------------------------------------------------------------------------------------
 
@@ -251,6 +277,17 @@ class LollmsLLMBinding(LifeCycle, ABC):
                 forget()
             with self._calls_lock:
                 self._calls.discard(token)
+                last = not self._calls
+            if last and self.retired:
+                self.unload_model()
+
+    def retire(self) -> None:
+        """Give back the model as soon as no request runs any more, since another binding takes its place."""
+        self.retired = True
+        with self._calls_lock:
+            idle = not self._calls
+        if idle:
+            self.unload_model()
 
     # ---- tokens, embeddings, facts -------------------------------------------------------------------------------------------
 
@@ -299,11 +336,11 @@ class LollmsLLMBinding(LifeCycle, ABC):
         """The models that can be asked for, `{"model_name": …}` each."""
         return [{"model_name": self.model_name}] if self.model_name else []
 
-    def load_model(self, model_name: str | None = None) -> bool:
-        """Use `model_name` from now on, and make it ready where that needs doing."""
-        if model_name:
-            self.model_name = model_name
-        return True
+
+class LollmsLLMBindingManager(BindingManager[LollmsLLMBinding]):
+    """The language model bindings of a client."""
+
+    modality = "llm"
 
 
 def _defines(cls: type[LollmsLLMBinding], way: str) -> bool:

@@ -9,14 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._bindings.base import LifeCycle
+from ._bindings.base import LollmsBaseBinding
+from ._bindings.manager import BindingManager
 from ._tools.calls import ConfirmHandler, InteractionHandler
 from ._tools.spec import ToolSpec
 
-__all__ = ["LollmsToolBinding"]
+__all__ = ["LollmsTOOLBindingManager", "LollmsToolBinding"]
 
 
-class LollmsToolBinding(LifeCycle, ABC):
+class LollmsToolBinding(LollmsBaseBinding, ABC):
     """The base of all tools bindings; a subclass defines `discover_tools` and `execute_tool`.
 
     Args:
@@ -31,8 +32,7 @@ class LollmsToolBinding(LifeCycle, ABC):
     """
 
     def __init__(self, binding_name: str = "unknown", **kwargs: Any) -> None:
-        self.binding_name = binding_name
-        self.config = kwargs
+        super().__init__(binding_name, **kwargs)
         self.confirm_handler: ConfirmHandler | None = None
         self.user_interaction_handler: InteractionHandler | None = None
 
@@ -124,6 +124,12 @@ class LollmsToolBinding(LifeCycle, ABC):
     def __exit__(self, *_: object) -> None:
         """Closes the binding."""
         self.close()
+
+
+class LollmsTOOLBindingManager(BindingManager[LollmsToolBinding]):
+    """The tools bindings of a client."""
+
+    modality = "tools"
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:

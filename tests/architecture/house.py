@@ -9,10 +9,13 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "lollms_client"
 
+MODALITIES = ["llm", "tts", "tti", "stt", "ttv", "ttm", "rag", "tools"]
+_CONTRACTS = [f"lollms_{m}_binding" for m in ["base", *MODALITIES]]
+
 FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "lollms_utilities"], 1),
-    **dict.fromkeys(["lollms_llm_binding", "lollms_tools_binding", "_bindings", "_tools", "_models"], 2),
+    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent"], 4),
     **dict.fromkeys(["lollms_core", "testing", "models"], 5),
@@ -24,7 +27,7 @@ KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_bindings": set(),
     "_tools": set(),
     "_models": {"_bindings"},
-    "lollms_llm_binding": {"_bindings"},
+    **dict.fromkeys(_CONTRACTS, {"_bindings"}),
     "lollms_tools_binding": {"_bindings", "_tools"},
 }
 """Which other rooms of floor 2 a room of floor 2 may use."""

@@ -27,6 +27,8 @@ from .supervisor import Engine, EngineSettings
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from ..._bindings.profiles import LollmsModelProfile
+
 __all__ = ["EmbeddedBinding"]
 
 DEFAULT_CONTEXT = 8192
@@ -94,11 +96,27 @@ class EmbeddedBinding(LollmsLLMBinding):
     # ---- which model ---------------------------------------------------------------------------------------------------------
 
     @property
-    def capabilities(self) -> Capabilities:  # type: ignore[override]
+    def own_capabilities(self) -> Capabilities:  # type: ignore[override]
         """What the model can do, by its catalogue row; every GGUF model decodes under a schema here."""
         facts: dict[str, Any] = dict(self._entry.capabilities) if self._entry else {}
         facts |= {"json_schema": True, "embeddings": self._embeddings, "context_size": self._context()}
         return Capabilities(**facts)
+
+    def apply_profile(self, profile: LollmsModelProfile | None) -> None:
+        """Use a profile's model and context from now on; an engine that was started for another one is given back."""
+        before = self._context()
+        super().apply_profile(profile)
+        if self._context() != before:
+            self.unload_model()
+
+    def select_model(self, model_name: str | None) -> None:
+        """Use another model from now on; the one that was loaded is given back.
+
+        Raises:
+            UnknownNameError: It is neither in the catalogue nor the path of a GGUF file.
+        """
+        self._select(model_name)
+        self.unload_model()
 
     def _select(self, model_name: str | None) -> None:
         row: ModelEntry | None = None
@@ -115,7 +133,7 @@ class EmbeddedBinding(LollmsLLMBinding):
 
     def _context(self) -> int:
         trained = self._header.context_length if self._header else self._entry.context if self._entry else 0
-        wanted = self.ctx_size or DEFAULT_CONTEXT
+        wanted = self.profile_facts.get("forced_context_size") or self.ctx_size or DEFAULT_CONTEXT
         return min(wanted, trained) if trained else wanted
 
     # ---- the engine's life ---------------------------------------------------------------------------------------------------
@@ -131,8 +149,7 @@ class EmbeddedBinding(LollmsLLMBinding):
             BackendError: The engine did not come up.
         """
         if model_name is not None and model_name not in (self.model_name, str(self._file)):
-            self._select(model_name)
-            self.unload_model()
+            self.select_model(model_name)
         self._engine(CancelToken())
         return True
 

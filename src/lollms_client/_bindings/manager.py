@@ -1,0 +1,170 @@
+"""The bindings of one modality in one client: profiles, the one that is active, switching while calls run.
+
+Source: CONTRACT C (profiles, `switch_*`, `update_*_binding`), A23; developer guide §3 (binding managers).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ..errors import UnknownNameError
+from .base import LollmsBaseBinding
+from .profiles import LollmsBindingProfile, LollmsModelProfile, read_profiles
+from .registry import create, get_binding_desc, list_bindings
+
+__all__ = ["MASTER", "BindingManager"]
+
+B = TypeVar("B", bound=LollmsBaseBinding)
+
+MASTER = "master"
+"""The profile that a plain `{m}_binding_name` becomes."""
+
+
+class BindingManager(Generic[B]):
+    """Holds the profiles of one modality and builds a binding when its profile is first used. Safe to use from any thread.
+
+    A call that runs while another thread switches goes on with the binding it began with.
+
+    Args:
+        bindings_dir: A folder of the user's own bindings.
+        binding_profiles: Profiles, or dicts of them.
+        model_profiles: Models of these profiles, or dicts of them.
+        prepare: Called with each binding that was built, before it is used.
+
+    Attributes:
+        modality: "llm", "tts", …
+        binding_profiles: Name -> binding profile.
+        model_profiles: Name -> model profile.
+        profile_name: The active binding profile, "" where none is.
+        model_profile: The active model profile, None where none is.
+
+    Raises:
+        ConfigurationError: Profiles that cannot be, see `read_profiles`.
+        UnknownNameError: A model profile names a binding profile that is not there.
+    """
+
+    modality: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        bindings_dir: str | Path | None = None,
+        binding_profiles: Iterable[Any] | Mapping[str, Any] | None = None,
+        model_profiles: Iterable[Any] | Mapping[str, Any] | None = None,
+        prepare: Callable[[B], None] | None = None,
+    ) -> None:
+        m = self.modality
+        self.bindings_dir = bindings_dir
+        self.binding_profiles = read_profiles(binding_profiles, LollmsBindingProfile, f"{m}_binding_profiles")
+        self.model_profiles = read_profiles(model_profiles, LollmsModelProfile, f"{m}_model_profiles")
+        for model in self.model_profiles.values():
+            if model.binding_profile_name not in self.binding_profiles:
+                what = f"{m} binding profile (of the model profile {model.name!r})"
+                raise UnknownNameError(what, model.binding_profile_name, self.binding_profiles)
+        self.profile_name = ""
+        self.model_profile: LollmsModelProfile | None = None
+        self._prepare = prepare
+        self._built: dict[str, B] = {}
+        self._active: B | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def active(self) -> B | None:
+        """The binding in use, None where nothing is configured."""
+        return self._active
+
+    def start(self) -> None:
+        """Makes the default profile the active one, where there are profiles: the one that says so, else the first."""
+        model = next((p for p in self.model_profiles.values() if p.is_default), None)
+        binding = next((p for p in self.binding_profiles.values() if p.is_default), None)
+        first = next(iter(self.binding_profiles.values()), None)
+        chosen = model or binding or first
+        if chosen is not None:
+            self.switch(chosen.name)
+
+    def switch(self, alias: str) -> bool:
+        """Uses a profile from now on: a model profile of that name, else a binding profile.
+
+        Returns:
+            True.
+
+        Raises:
+            UnknownNameError: There is no such profile; says what there is.
+            LollmsError: Its binding cannot be built; the one before stays active.
+        """
+        with self._lock:
+            model = self.model_profiles.get(alias)
+            name = model.binding_profile_name if model is not None else alias
+            if name not in self.binding_profiles:
+                raise UnknownNameError(f"{self.modality} profile", alias, {*self.model_profiles, *self.binding_profiles})
+            binding = self._built.get(name) or self._build(self.binding_profiles[name])
+            self._built[name] = binding
+            if model is not None or self.model_profile is not None:
+                binding.apply_profile(model)
+            self._use(binding, name, model)
+        return True
+
+    def use(self, binding: B | None, name: str = "") -> None:
+        """Uses a binding that the host built by itself; None for none."""
+        with self._lock:
+            if binding is not None and name:
+                self._built[name] = binding
+            self._use(binding, name, None)
+
+    def update(self, binding_name: str, config: Mapping[str, Any] | None = None) -> B:
+        """Replaces the active binding by a new one, whose profile becomes the active profile's or "master".
+
+        Args:
+            binding_name: The binding.
+            config: Its constructor's keywords.
+
+        Raises:
+            LollmsError: It cannot be built; the one before stays active.
+        """
+        with self._lock:
+            name = self.profile_name or MASTER
+            before = self.binding_profiles.get(name)
+            profile = LollmsBindingProfile(name, binding_name, dict(config or {}), before.is_default if before else False)
+            binding = self._build(profile)
+            replaced = self._built.get(name)
+            self.binding_profiles[name], self._built[name] = profile, binding
+            self._use(binding, name, None)
+        if replaced is not None:
+            replaced.retire()
+        return binding
+
+    def create_binding(self, binding_name: str, **config: Any) -> B:
+        """A binding of this modality, built with `config`; it is the caller's own and does not become the active one."""
+        binding: B = create(self.modality, binding_name, config, self.bindings_dir)
+        if self._prepare is not None:
+            self._prepare(binding)
+        return binding
+
+    def get_available_bindings(self) -> list[str]:
+        """The names of the bindings that can be used."""
+        return list_bindings(self.modality, self.bindings_dir)
+
+    def get_binding_description(self, binding_name: str) -> dict[str, Any]:
+        """What a binding says about itself."""
+        return get_binding_desc(binding_name, self.modality, self.bindings_dir)
+
+    def close(self) -> None:
+        """Gives back what every binding that was built holds."""
+        with self._lock:
+            bindings = {id(b): b for b in (*self._built.values(), self._active) if b is not None}
+            self._built.clear()
+        for binding in bindings.values():
+            binding.close()
+
+    def _build(self, profile: LollmsBindingProfile) -> B:
+        return self.create_binding(profile.binding_name, **profile.binding_config)
+
+    def _use(self, binding: B | None, name: str, model: LollmsModelProfile | None) -> None:
+        before = self._active
+        if binding is not None:
+            binding.retired = False
+        self._active, self.profile_name, self.model_profile = binding, name, model
+        if before is not None and before is not binding:
+            before.retire()
