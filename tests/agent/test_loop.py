@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from itertools import pairwise
 
@@ -321,6 +322,16 @@ def test_a_thought_is_never_part_of_the_answer(play):
     played = play(ScriptedLLM([[ReasoningDelta("hm "), "<think>secret</think>", "Hello"]]))
     assert "".join(e.text for e in played.of(ev.ThoughtDelta)) == "hm secret"
     assert played.end.response == "Hello"
+
+
+def test_the_last_round_of_a_constrained_turn_is_for_the_answer(play):
+    """What was found out is told, instead of a turn that ends at its limit without a word."""
+    script = [step("tool_add", a=1, b=1), step("tool_add", a=2, b=2), step("final_answer", answer="2 and 4")]
+    model = ScriptedLLM(script, capabilities=BOUND)
+    played = play(model, ScriptedTools(ADD), max_rounds=3)
+    names = [json.dumps(r.json_schema["properties"]["tool"]) if "properties" in r.json_schema else "any" for r in model.requests]
+    assert names == ["any", "any", '{"const": "final_answer"}']
+    assert (played.end.status, played.end.response) == ("completed", "2 and 4")
 
 
 def test_a_constrained_answer_is_shown_while_it_is_written(play):

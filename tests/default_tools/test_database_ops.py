@@ -112,6 +112,10 @@ def test_a_database_may_be_named_without_its_ending_or_in_another_case(tools, ws
             "SELECT unit FROM north",
             ["no such column: unit. Did you mean units?", "order lines(id, region, units, day, picture, customer)"],
         ),
+        (
+            "SELECT c.region FROM customers c",
+            ["no such column: c.region. region is a column of order lines and of north: name that table in FROM"],
+        ),
         ("SELECT * FROM orders", ["no such table: orders. Did you mean order lines?", "customers(id, name)"]),
         ("SELECT id FROM north, customers", ["ambiguous column name: id", "north(id, region"]),
         ("SELECT YEAR(day) FROM north", ["no such function: YEAR. SQLite writes it as strftime('%Y', column)"]),

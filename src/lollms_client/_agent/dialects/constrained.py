@@ -30,6 +30,12 @@ __all__ = ["ConstrainedDialect"]
 NOTHING = "nothing"
 """What stands under "todo" in the step that answers."""
 _TODO = {"type": "string", "maxLength": 300}
+_ANSWER = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
 MAX_CHOICES = 60
 """An argument becomes a choice of files only up to this many: a longer list slows the decoder and helps nobody."""
 
@@ -67,13 +73,14 @@ class ConstrainedDialect(Dialect):
         return example_messages([t.name for t in tools])
 
     def request(self, view: RoundView) -> ChatRequest:
-        """The transcript, bound to the schema of the steps that are possible now."""
+        """The transcript, bound to the schema of the steps that are possible now; in the last round that is the answer alone."""
         base = self._base_request(view)
         if not view.tools:
             return base
         files = view.files()
         blind = not view.state.records and bool(named_files(view.options.prompt, files)[0])
-        schema = step_schema(view.tools, files, view.state, blind=blind)
+        last = 1 < view.options.limits.rounds <= view.state.rounds + 1
+        schema = _step(_TODO, FINAL, _ANSWER) if last else step_schema(view.tools, files, view.state, blind=blind)
         return dataclasses.replace(base, json_schema=schema, sampling=self._bounded(base.sampling))
 
     def _bounded(self, sampling: Sampling) -> Sampling:
@@ -115,13 +122,7 @@ def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnStat
         again = [t for t in open_tools if t.name == failed or only_reads(t.effects)]
         if again:
             return {"anyOf": [_step(_TODO, t.name, _arguments(t, files)) for t in again]}
-    answer = {
-        "type": "object",
-        "properties": {"answer": {"type": "string"}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
-    last = [] if blind and open_tools else [_step({"const": NOTHING}, FINAL, answer)]
+    last = [] if blind and open_tools else [_step({"const": NOTHING}, FINAL, _ANSWER)]
     return {"anyOf": [*last, *(_step(_TODO, t.name, _arguments(t, files)) for t in open_tools)]}
 
 

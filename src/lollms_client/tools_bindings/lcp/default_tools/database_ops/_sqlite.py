@@ -428,7 +428,10 @@ def _hint(connection: sqlite3.Connection, said: str) -> str:
         return ""
     wanted = missing[1].rpartition(".")[2].lower()
     known = {name.lower(): name for table, columns in tables.items() for name in (table, *columns)}
-    near = [known[name] for name in get_close_matches(wanted, known, n=3, cutoff=0.6)]
+    owners = [table for table, columns in tables.items() if wanted in (name.lower() for name in columns)]
+    near = [] if owners else [known[name] for name in get_close_matches(wanted, known, n=3, cutoff=0.6)]
     there = "; ".join(f"{table}({', '.join(columns[:40])})" for table, columns in list(tables.items())[:20])
     meant = f" Did you mean {' or '.join(near)}?" if near and "no such" in said else ""
+    if owners and "no such column" in said:
+        meant = f" {known[wanted]} is a column of {' and of '.join(owners)}: name that table in FROM, joined where others are needed."
     return f"{meant} The tables are: {there}."
