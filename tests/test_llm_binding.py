@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lollms_client._bindings.request import ChatRequest, Sampling
+from lollms_client._bindings.request import Capabilities, ChatRequest, Sampling
 from lollms_client._http import CancelToken
 from lollms_client._stream.deltas import FinishDelta, ReasoningDelta
 from lollms_client.errors import BackendError, BackendRefusedError, CancelledError
@@ -52,9 +52,9 @@ HELLO = [{"role": "system", "content": "be brief"}, {"role": "user", "content": 
 @pytest.mark.req("CT-F.1")
 def test_each_way_to_generate_maps_onto_the_others_and_the_other_calls_are_there():
     streaming, text, messages = Streaming(), TextOnly(), MessagesOnly()
-    assert streaming.generate_text("hello", system_prompt="be brief") == "one two three"
+    assert streaming.generate_text("hello", system_prompt="be brief") == "one <think>hm</think>two three"
     assert streaming.asked.messages == HELLO
-    assert streaming.generate_from_messages(HELLO) == "one two three"
+    assert streaming.generate_from_messages(HELLO) == "one <think>hm</think>two three"
 
     assert text.generate_from_messages(HELLO, temperature=0.5, top_k=3) == "abc"
     assert text.asked == ("hello", "be brief", 0.5)
@@ -94,6 +94,34 @@ def test_a_binding_that_forgets_the_base_s_constructor_can_still_be_cancelled():
     assert list(binding.stream(ChatRequest(HELLO)))[-1] == FinishDelta()
 
 
+@pytest.mark.req("DG-effort.4", "DG-effort.5")
+@pytest.mark.parametrize("cuts", ["as it comes", "one character at a time"])
+def test_thoughts_reach_the_callback_as_thoughts_and_stand_marked_in_the_text(cuts):
+    def play(deltas, **facts):
+        class Model(LollmsLLMBinding):
+            own_capabilities = Capabilities(**facts)
+
+            def stream(self, request, cancel=None):
+                for delta in deltas:
+                    yield from delta if cuts != "as it comes" and isinstance(delta, str) else [delta]
+
+        heard = {MSG_TYPE.MSG_TYPE_CHUNK: "", MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK: ""}
+
+        def callback(chunk, kind):
+            heard[kind] += chunk
+
+        return Model().generate_text("x", streaming_callback=callback), *heard.values()
+
+    wanted = ("<think>plan</think>Hello <b>", "Hello <b>", "plan")
+    assert play([ReasoningDelta("pl"), ReasoningDelta("an"), "Hello <b>"]) == wanted
+    assert play(["<think>plan</think>Hello <b>"]) == wanted
+    assert play(["plan</think>Hello <b>"], implicit_think=True) == wanted
+    text = "<tool>{}</tool>\n<done/>\n"
+    assert play([text]) == (text, text, ""), "no other tag is obeyed"
+    assert play(["[r]plan[/r]Hello <b>"], thinking_tags=(("[r]", "[/r]"),))[1:] == wanted[1:]
+    assert play([ReasoningDelta("cut off")]) == ("<think>cut off</think>", "", "cut off")
+
+
 @pytest.mark.parametrize("arity", [2, 3, 4, "defaults", "any"])
 def test_callbacks_of_two_to_four_parameters_are_taken(arity):
     seen: list[tuple[str, MSG_TYPE]] = []
@@ -104,13 +132,13 @@ def test_callbacks_of_two_to_four_parameters_are_taken(arity):
         "defaults": lambda c, t, p=None, m=None: seen.append((c, t)),
         "any": lambda *a: seen.append(a[:2]),
     }
-    assert Streaming().generate_text("x", streaming_callback=callbacks[arity]) == "one two three"
+    assert Streaming().generate_text("x", streaming_callback=callbacks[arity]) == "one <think>hm</think>two three"
     chunk, thought = MSG_TYPE.MSG_TYPE_CHUNK, MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK
     assert seen == [("one ", chunk), ("hm", thought), ("two ", chunk), ("three", chunk)]
 
 
 def test_false_from_the_callback_stops_and_keeps_what_came():
-    assert Streaming().generate_text("x", streaming_callback=lambda c, t: c != "two ") == "one two "
+    assert Streaming().generate_text("x", streaming_callback=lambda c, t: c != "two ") == "one <think>hm</think>two "
     assert TextOnly().generate_text("x", streaming_callback=lambda c, t: False) == "stopped"
 
 

@@ -1,96 +1,252 @@
-"""`LollmsClient`: one object over a language model and tools. Source: developer guide §4, CONTRACT C."""
+"""`LollmsClient`: one object over models of every modality and tools. Source: developer guide §4, CONTRACT C."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .errors import NotConfiguredError
+from ._client.delegate import of_llm
+from ._client.modalities import MODALITIES, Manager, Modality, Registry, manager_class, not_configured, switcher, updater
+from .errors import ConfigurationError
+from .lollms_llm_binding import LollmsLLMBinding
 
 if TYPE_CHECKING:
+    from ._bindings.manager import BindingManager
     from ._http import CancelToken
     from .events import Event
-    from .lollms_llm_binding import LollmsLLMBinding
+    from .lollms_rag_binding import LollmsRAGBinding
+    from .lollms_stt_binding import LollmsSTTBinding
     from .lollms_tools_binding import LollmsToolBinding
+    from .lollms_tti_binding import LollmsTTIBinding
+    from .lollms_ttm_binding import LollmsTTMBinding
+    from .lollms_tts_binding import LollmsTTSBinding
+    from .lollms_ttv_binding import LollmsTTVBinding
 
 __all__ = ["LollmsClient"]
+
+_SAMPLING = ("n_predict", "temperature", "top_k", "top_p", "repeat_penalty", "repeat_last_n", "seed")
+
+Profiles = Iterable[Any] | Mapping[str, Any] | None
+"""Profiles: objects of their class or dicts, in a list, or dicts by name."""
 
 
 class LollmsClient:
     """One client over the bindings that it was given; what was not configured is None and says so when called.
 
+    For each modality m of llm, tts, tti, stt, ttv, ttm, tools and rag:
+
     Args:
-        llm_binding_name: The language model binding, None for none.
-        llm_binding_config: Its settings, passed as the binding's constructor keywords.
-        llm_bindings_dir: A folder of the user's own language model bindings.
-        tools_binding_name: The tools binding, None for none.
-        tools_binding_config: Its settings.
-        tools_bindings_dir: A folder of the user's own tools bindings.
+        {m}_binding_name: A binding, which becomes the profile "master"; None for none.
+        {m}_bindings_dir: A folder of the user's own bindings.
+        {m}_binding_config: Its settings, passed as the binding's constructor keywords.
+        {m}_binding_profiles: `LollmsBindingProfile` values or dicts: further bindings to switch to.
+        {m}_model_profiles: `LollmsModelProfile` values or dicts: models of these bindings, and what is known about them.
         user_name: How the person is called.
         ai_name: How the assistant is called.
+        callback: The streaming callback of calls that are given none of their own.
+        debug: Whether this library's log tells everything.
+        **defaults: `ctx_size, n_predict, stream, temperature, top_k, top_p, repeat_penalty, repeat_last_n, seed, n_threads`:
+            what holds for language models whose own configuration says nothing about it. A call's own value wins.
 
     Attributes:
-        llm: The language model binding.
-        tools: The tools binding.
+        llm, tts, tti, stt, ttv, ttm, tools, rag: The active bindings. One that the host built by itself can be assigned.
+        {m}_binding_profiles_registry, {m}_model_profiles_registry: Name -> profile.
+        {m}_binding_manager: What switches between them.
 
     Raises:
-        UnknownNameError: There is no binding of that name.
-        MissingDependencyError: A binding's package is not installed.
+        UnknownNameError: There is no binding of that name; says what there is.
+        ConfigurationError: Settings or profiles that cannot be.
+        MissingDependencyError: A binding's package is not installed; names what brings it.
 
-    Building a client goes neither to the network nor to the disk's configuration; a model loads on its first use.
+    Building a client goes neither to the network nor to the disk's configuration. Only the default profile of a modality is built
+    (the one that says so, else "master", else the first), and a model loads on its first use.
     """
+
+    llm: Modality[LollmsLLMBinding] = Modality("llm")
+    tts: Modality[LollmsTTSBinding] = Modality("tts")
+    tti: Modality[LollmsTTIBinding] = Modality("tti")
+    stt: Modality[LollmsSTTBinding] = Modality("stt")
+    ttv: Modality[LollmsTTVBinding] = Modality("ttv")
+    ttm: Modality[LollmsTTMBinding] = Modality("ttm")
+    tools: Modality[LollmsToolBinding] = Modality("tools")
+    rag: Modality[LollmsRAGBinding] = Modality("rag")
+
+    llm_binding_manager = Manager("llm")
+    tts_binding_manager = Manager("tts")
+    tti_binding_manager = Manager("tti")
+    stt_binding_manager = Manager("stt")
+    ttv_binding_manager = Manager("ttv")
+    ttm_binding_manager = Manager("ttm")
+    tools_binding_manager = Manager("tools")
+    rag_binding_manager = Manager("rag")
+    llm_binding_profiles_registry = Registry("llm", "binding")
+    llm_model_profiles_registry = Registry("llm", "model")
+    tts_binding_profiles_registry = Registry("tts", "binding")
+    tts_model_profiles_registry = Registry("tts", "model")
+    tti_binding_profiles_registry = Registry("tti", "binding")
+    tti_model_profiles_registry = Registry("tti", "model")
+    stt_binding_profiles_registry = Registry("stt", "binding")
+    stt_model_profiles_registry = Registry("stt", "model")
+    ttv_binding_profiles_registry = Registry("ttv", "binding")
+    ttv_model_profiles_registry = Registry("ttv", "model")
+    ttm_binding_profiles_registry = Registry("ttm", "binding")
+    ttm_model_profiles_registry = Registry("ttm", "model")
+    tools_binding_profiles_registry = Registry("tools", "binding")
+    tools_model_profiles_registry = Registry("tools", "model")
+    rag_binding_profiles_registry = Registry("rag", "binding")
+    rag_model_profiles_registry = Registry("rag", "model")
 
     def __init__(
         self,
         llm_binding_name: str | None = None,
-        llm_binding_config: Mapping[str, Any] | None = None,
         llm_bindings_dir: str | Path | None = None,
+        llm_binding_config: Mapping[str, Any] | None = None,
+        llm_binding_profiles: Profiles = None,
+        llm_model_profiles: Profiles = None,
+        tts_binding_name: str | None = None,
+        tts_bindings_dir: str | Path | None = None,
+        tts_binding_config: Mapping[str, Any] | None = None,
+        tts_binding_profiles: Profiles = None,
+        tts_model_profiles: Profiles = None,
+        tti_binding_name: str | None = None,
+        tti_bindings_dir: str | Path | None = None,
+        tti_binding_config: Mapping[str, Any] | None = None,
+        tti_binding_profiles: Profiles = None,
+        tti_model_profiles: Profiles = None,
+        stt_binding_name: str | None = None,
+        stt_bindings_dir: str | Path | None = None,
+        stt_binding_config: Mapping[str, Any] | None = None,
+        stt_binding_profiles: Profiles = None,
+        stt_model_profiles: Profiles = None,
+        ttv_binding_name: str | None = None,
+        ttv_bindings_dir: str | Path | None = None,
+        ttv_binding_config: Mapping[str, Any] | None = None,
+        ttv_binding_profiles: Profiles = None,
+        ttv_model_profiles: Profiles = None,
+        ttm_binding_name: str | None = None,
+        ttm_bindings_dir: str | Path | None = None,
+        ttm_binding_config: Mapping[str, Any] | None = None,
+        ttm_binding_profiles: Profiles = None,
+        ttm_model_profiles: Profiles = None,
         tools_binding_name: str | None = None,
-        tools_binding_config: Mapping[str, Any] | None = None,
         tools_bindings_dir: str | Path | None = None,
+        tools_binding_config: Mapping[str, Any] | None = None,
+        tools_binding_profiles: Profiles = None,
+        tools_model_profiles: Profiles = None,
+        rag_binding_name: str | None = None,
+        rag_bindings_dir: str | Path | None = None,
+        rag_binding_config: Mapping[str, Any] | None = None,
+        rag_binding_profiles: Profiles = None,
+        rag_model_profiles: Profiles = None,
         user_name: str = "user",
         ai_name: str = "assistant",
+        callback: Any = None,
+        debug: bool = False,
+        **defaults: Any,
     ) -> None:
-        self.user_name, self.ai_name = user_name, ai_name
+        given = dict(locals())  # forty of these keywords are five kinds for eight modalities
+        self.user_name, self.ai_name, self.callback, self.debug = user_name, ai_name, callback, debug
+        if debug:
+            import logging
+
+            logging.getLogger(__package__).setLevel(logging.DEBUG)
+        self._llm_defaults = _checked_defaults(defaults)
         self._turns: set[CancelToken] = set()
-        self._lock = threading.Lock()
-        self.llm: LollmsLLMBinding | None = _build("llm", llm_binding_name, llm_binding_config, llm_bindings_dir)
-        self.tools: LollmsToolBinding | None = _build("tools", tools_binding_name, tools_binding_config, tools_bindings_dir)
+        self._lock = threading.RLock()
+        self._managers: dict[str, BindingManager[Any]] = {}
+        for m in MODALITIES:
+            self._configure(m, **{k: given[f"{m}_{k}"] for k in _KINDS})
+
+    def _configure(self, m: str, binding_name: str | None, bindings_dir: Any, binding_config: Any, **profiles: Any) -> None:
+        if binding_config is not None and binding_name is None:
+            raise ConfigurationError(f"{m}_binding_config was given without a {m}_binding_name that it is for.")
+        if binding_name is None and bindings_dir is None and not any(profiles.values()):
+            return
+        manager = self._managers[m] = manager_class(m)(bindings_dir, **profiles, prepare=self._prepare)
+        if binding_name is not None:
+            manager.add_master(binding_name, binding_config)
+        manager.start()
+
+    def _prepare(self, binding: Any) -> None:
+        """Makes a binding that was just built one of this client."""
+        if isinstance(binding, LollmsLLMBinding):
+            binding.apply_defaults(**self._llm_defaults)
+
+    def manager_of(self, modality: str) -> BindingManager[Any]:
+        """What holds the profiles of a modality and switches between them."""
+        with self._lock:
+            manager = self._managers.get(modality)
+            if manager is None:
+                manager = self._managers[modality] = manager_class(modality)(prepare=self._prepare)
+            return manager
+
+    def need(self, modality: str) -> Any:
+        """The active binding of a modality.
+
+        Raises:
+            NotConfiguredError: There is none; says how to configure one.
+        """
+        manager = self._managers.get(modality)
+        active = manager.active if manager is not None else None
+        if active is None:
+            raise not_configured(modality)
+        return active
+
+    def _built_managers(self) -> list[BindingManager[Any]]:
+        with self._lock:
+            return list(self._managers.values())
+
+    # ---- profiles -------------------------------------------------------------------------------------------------------------
+
+    switch_model = mount_model = switcher("llm")
+    switch_tts = mount_tts = switcher("tts")
+    switch_tti = mount_tti = switcher("tti")
+    switch_stt = mount_stt = switcher("stt")
+    switch_ttv = mount_ttv = switcher("ttv")
+    switch_ttm = mount_ttm = switcher("ttm")
+    switch_tools = mount_tools = switcher("tools")
+    switch_rag = mount_rag = switcher("rag")
+    update_llm_binding = updater("llm")
+    update_tts_binding = updater("tts")
+    update_tti_binding = updater("tti")
+    update_stt_binding = updater("stt")
+    update_ttv_binding = updater("ttv")
+    update_ttm_binding = updater("ttm")
+    update_tools_binding = updater("tools")
+    update_rag_binding = updater("rag")
 
     # ---- text -----------------------------------------------------------------------------------------------------------------
 
-    def generate_text(self, prompt: str, **kwargs: Any) -> str:
-        """Generates text; keywords as `LollmsLLMBinding.generate_text`.
+    generate_text = generate = of_llm(LollmsLLMBinding.generate_text)
+    generate_from_messages = of_llm(LollmsLLMBinding.generate_from_messages)
+    tokenize = of_llm(LollmsLLMBinding.tokenize)
+    detokenize = of_llm(LollmsLLMBinding.detokenize)
+    count_tokens = of_llm(LollmsLLMBinding.count_tokens)
+    embed = of_llm(LollmsLLMBinding.embed)
+    get_ctx_size = of_llm(LollmsLLMBinding.get_ctx_size)
+    list_models = of_llm(LollmsLLMBinding.list_models)
 
-        Raises:
-            NotConfiguredError: No language model is configured.
+    def has_vision_capability(self) -> bool:
+        """Whether the active model takes pictures, by its profile or by what its binding knows."""
+        llm: LollmsLLMBinding = self.need("llm")
+        return llm.capabilities.vision
+
+    def has_video_capability(self) -> bool:
+        """Whether the active model takes videos, by its profile or by what its binding knows."""
+        llm: LollmsLLMBinding = self.need("llm")
+        return llm.capabilities.video
+
+    def chat(self, discussion: Any, **kwargs: Any) -> str:
+        """Answers a discussion as it stands; nothing is added to it.
+
+        Args:
+            discussion: Something whose `export("openai_chat")` gives its messages, as a `LollmsDiscussion` does.
+            **kwargs: As `generate_from_messages`.
         """
-        return self._llm().generate_text(prompt, **kwargs)
-
-    generate = generate_text
-
-    def generate_from_messages(self, messages: Sequence[Mapping[str, Any]], **kwargs: Any) -> str:
-        """Generates an answer to messages in OpenAI form; keywords as `LollmsLLMBinding.generate_from_messages`."""
-        return self._llm().generate_from_messages([dict(m) for m in messages], **kwargs)
-
-    def tokenize(self, text: str) -> list[int]:
-        """The model's tokens of a text."""
-        return self._llm().tokenize(text)
-
-    def detokenize(self, tokens: list[int]) -> str:
-        """The text of a model's tokens."""
-        return self._llm().detokenize(tokens)
-
-    def count_tokens(self, text: str) -> int:
-        """How many tokens a text has for the model."""
-        return self._llm().count_tokens(text)
-
-    def embed(self, text: str | list[str], **kwargs: Any) -> Any:
-        """The embedding of a text, or of each of several."""
-        return self._llm().embed(text, **kwargs)
+        return self.generate_from_messages(list(discussion.export("openai_chat")), **kwargs)
 
     # ---- turns ----------------------------------------------------------------------------------------------------------------
 
@@ -131,7 +287,7 @@ class LollmsClient:
         from ._agent.options import turn_options
         from ._http import CancelToken
 
-        llm = self._llm()
+        llm: LollmsLLMBinding = self.need("llm")
         workspace = Path(workspace_path).resolve() if workspace_path is not None else None
         if workspace is not None:
             workspace.mkdir(parents=True, exist_ok=True)
@@ -156,16 +312,73 @@ class LollmsClient:
             tokens = list(self._turns)
         for token in tokens:
             token.cancel()
-        if self.llm is not None:
-            self.llm.cancel()
+        for manager in self._built_managers():
+            cancel = getattr(manager.active, "cancel", None)
+            if cancel is not None:
+                cancel()
+
+    # ---- media ----------------------------------------------------------------------------------------------------------------
+
+    def generate_image(
+        self, prompt: str, negative_prompt: str | None = None, width: int = 512, height: int = 512, **kwargs: Any
+    ) -> bytes:
+        """Makes a picture; see `LollmsTTIBinding.generate_image`."""
+        return bytes(self.need("tti").generate_image(prompt, negative_prompt, width, height, **kwargs))
+
+    def edit_image(self, images: Any, prompt: str, negative_prompt: str | None = None, **kwargs: Any) -> bytes:
+        """Changes a picture; see `LollmsTTIBinding.edit_image`."""
+        return bytes(self.need("tti").edit_image(images, prompt, negative_prompt, **kwargs))
+
+    def generate_omni(self, prompt: str, images: Any = None, **kwargs: Any) -> bytes:
+        """Makes a picture from words, or from words and pictures; see `LollmsTTIBinding.generate_omni`."""
+        return bytes(self.need("tti").generate_omni(prompt, images, **kwargs))
+
+    def generate_audio(self, text: str, voice: str | None = None, **kwargs: Any) -> bytes:
+        """Speaks a text; see `LollmsTTSBinding.generate_audio`."""
+        return bytes(self.need("tts").generate_audio(text, voice, **kwargs))
+
+    generate_speech = generate_audio
+
+    def transcribe_audio(self, audio_source: str | bytes | Path, model: str | None = None, **kwargs: Any) -> str:
+        """Writes down what is said in a recording; see `LollmsSTTBinding.transcribe_audio`."""
+        return str(self.need("stt").transcribe_audio(audio_source, model, **kwargs))
+
+    def generate_video(self, prompt: str, **kwargs: Any) -> bytes:
+        """Makes a video; see `LollmsTTVBinding.generate_video`."""
+        return bytes(self.need("ttv").generate_video(prompt, **kwargs))
+
+    def generate_music(self, prompt: str, **kwargs: Any) -> bytes:
+        """Makes music or a sound; see `LollmsTTMBinding.generate_music`."""
+        return bytes(self.need("ttm").generate_music(prompt, **kwargs))
+
+    def generate_song(self, prompt: str, **kwargs: Any) -> bytes:
+        """Makes a song; see `LollmsTTMBinding.generate_song`."""
+        return bytes(self.need("ttm").generate_song(prompt, **kwargs))
+
+    def generate_song_from_lyrics(self, lyrics: str, prompt: str = "", **kwargs: Any) -> bytes:
+        """Makes a song of given words; see `LollmsTTMBinding.generate_song_from_lyrics`."""
+        return bytes(self.need("ttm").generate_song_from_lyrics(lyrics, prompt, **kwargs))
+
+    # ---- retrieval ------------------------------------------------------------------------------------------------------------
+
+    def query_rag(self, query: str, top_k: int = 5, **kwargs: Any) -> list[dict[str, Any]]:
+        """The passages nearest in meaning to a question; see `LollmsRAGBinding.query`."""
+        return list(self.need("rag").query(query, top_k, **kwargs))
+
+    def add_document_to_rag(self, file_path: str | Path, **kwargs: Any) -> bool:
+        """Adds a file to what can be found; see `LollmsRAGBinding.add_document`."""
+        return bool(self.need("rag").add_document(file_path, **kwargs))
+
+    def add_text_to_rag(self, text: str, unique_id: str | None = None, **kwargs: Any) -> bool:
+        """Adds a text to what can be found; see `LollmsRAGBinding.add_text`."""
+        return bool(self.need("rag").add_text(text, unique_id, **kwargs))
 
     # ---- life -----------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Gives back what the bindings hold: models, processes, connections."""
-        for binding in (self.tools, self.llm):
-            if binding is not None:
-                binding.close()
+        for manager in self._built_managers():
+            manager.close()
 
     def __enter__(self) -> LollmsClient:
         """The client itself; it is closed at the end of the `with` block."""
@@ -175,18 +388,15 @@ class LollmsClient:
         """Closes the client."""
         self.close()
 
-    def _llm(self) -> LollmsLLMBinding:
-        if self.llm is None:
-            raise NotConfiguredError(
-                "No language model is configured. Give LollmsClient an llm_binding_name, for example "
-                'LollmsClient(llm_binding_name="embedded"); list_bindings("llm") tells which there are.'
-            )
-        return self.llm
+
+_KINDS = ("binding_name", "bindings_dir", "binding_config", "binding_profiles", "model_profiles")
 
 
-def _build(kind: str, name: str | None, config: Mapping[str, Any] | None, folder: str | Path | None) -> Any:
-    if name is None:
-        return None
-    from ._bindings.registry import create
+def _checked_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    from .errors import UnknownNameError
 
-    return create(kind, name, config, folder)
+    known = (*_SAMPLING, "ctx_size", "stream", "n_threads")
+    if unknown := given.keys() - set(known):
+        names = [*known, *(f"{m}_{k}" for m in MODALITIES for k in _KINDS), "user_name", "ai_name", "callback", "debug"]
+        raise UnknownNameError("argument of LollmsClient", min(unknown), names)
+    return dict(given)

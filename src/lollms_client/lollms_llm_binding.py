@@ -14,16 +14,18 @@ import threading
 from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._bindings.answers import StreamingCallback, as_prompt, call_with_known, collect, pieces_of_call
 from ._bindings.base import LollmsBaseBinding
 from ._bindings.manager import BindingManager
 from ._bindings.request import Capabilities, ChatRequest, Sampling
 from ._effort import translate_reasoning_effort
-from ._http.cancel import CancelToken
-from ._stream.deltas import Delta
 from .errors import BackendRefusedError, CancelledError
+
+if TYPE_CHECKING:
+    from ._bindings.answers import StreamingCallback
+    from ._http.cancel import CancelToken
+    from ._stream.deltas import Delta
 
 __all__ = ["LollmsLLMBinding", "LollmsLLMBindingManager"]
 
@@ -93,6 +95,15 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
     _calls: set[CancelToken]
     _cancelled: threading.Event
 
+    def apply_defaults(
+        self, *, ctx_size: int | None = None, stream: bool | None = None, n_threads: int | None = None, **sampling: Any
+    ) -> None:
+        """Take over what holds where this binding's own configuration says nothing (CONTRACT A19)."""
+        self.sampling = getattr(self, "sampling", Sampling()).over(Sampling(**sampling))
+        for name, value in (("ctx_size", ctx_size), ("stream_by_default", stream), ("n_threads", n_threads)):
+            if getattr(self, name, None) is None:
+                setattr(self, name, value)
+
     @property
     def capabilities(self) -> Capabilities:
         """What the model can do: what the binding knows, and over it what the active model profile says."""
@@ -128,12 +139,15 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
             BackendError: The backend failed.
         """
         with self._running(cancel) as token:
+            from ._bindings.answers import pieces_of_call
+
             yield from pieces_of_call(lambda callback: self._documented_call(request, callback), token)
 
     # ---- the documented calls ------------------------------------------------------------------------------------------------
 
     def generate_text(
         self,
+        /,
         prompt: str,
         images: Sequence[str] | None = None,
         videos: Sequence[str] | None = None,
@@ -167,14 +181,15 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
             repeat_last_n: How many tokens back repetition counts.
             seed: Makes the choice repeatable.
             streaming_callback: `cb(chunk, msg_type, params, metadata)`, of two to four parameters; False stops, and what was
-                generated is kept.
+                generated is kept. Reasoning comes as MSG_TYPE_THOUGHT_CHUNK, all else as MSG_TYPE_CHUNK.
             think: Whether to reason; None leaves it to the model.
             reasoning_effort: A level or a score.
             **kwargs: `stop`, `json_schema`, `session`, as ChatRequest has them; others are for bindings that know them.
 
         Returns:
-            The text as the model wrote it, without the reasoning that a backend keeps apart; what was generated so far, where the
-            callback stopped or `cancel()` was called.
+            The text as the model wrote it, its reasoning between `<think>` and `</think>`, also where the backend keeps it apart
+            (`remove_thinking_blocks` takes it out). What was generated so far, where the callback stopped or `cancel()` was
+            called.
 
         Raises:
             BackendError: The backend failed.
@@ -186,6 +201,7 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
 
     def generate_from_messages(
         self,
+        /,
         messages: list[Message],
         n_predict: int | None = None,
         stream: bool | None = None,
@@ -210,10 +226,14 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         pieces = (self.stream_by_default if stream is None else stream) is not False
         if not _defines(type(self), "stream"):
             return self._documented_call(request, callback)
-        return collect(self.stream(request), callback, pieces)
+        from ._bindings.answers import collect
+
+        return collect(self.stream(request), callback, pieces, self.capabilities)
 
     def _documented_call(self, request: ChatRequest, callback: StreamingCallback | None) -> str:
         """A request through the documented call that the subclass defines."""
+        from ._bindings.answers import as_prompt, call_with_known
+
         sampling = request.sampling.over(getattr(self, "sampling", Sampling()))
         options: dict[str, Any] = {
             **asdict(sampling), "stream": True if callback else None, "streaming_callback": callback,
@@ -263,6 +283,8 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
 
         Where the caller's own token fired, CancelledError ends here: the answer just ends early.
         """
+        from ._http.cancel import CancelToken
+
         token = CancelToken()
         forget = callers.on_cancel(token.cancel) if callers is not None else None
         with self._calls_lock:
@@ -310,7 +332,7 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         except BackendRefusedError:
             return -(-len(text.encode()) // 4)
 
-    def embed(self, text: str | list[str], **kwargs: Any) -> Any:
+    def embed(self, /, text: str | list[str], **kwargs: Any) -> Any:
         """The embedding of a text (a list of floats), or those of several (a list of such lists).
 
         Raises:

@@ -7,50 +7,110 @@ import inspect
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._http.cancel import CancelToken
 from .._stream.deltas import Delta, FinishDelta, ReasoningDelta
 from ..errors import CancelledError
+from ..events import Event, TextDelta, ThoughtDelta
 from ..lollms_types import MSG_TYPE
+from .request import Capabilities
+
+if TYPE_CHECKING:
+    from .._stream.parser import StreamParser
 
 __all__ = ["StreamingCallback", "as_prompt", "call_with_known", "collect", "pieces_of_call"]
 
 StreamingCallback = Callable[..., Any]
 """`cb(chunk, msg_type, params, metadata) -> bool`, of two to four positional parameters (CONTRACT C)."""
 
+_NOTHING_KNOWN = Capabilities()
+_OPEN, _CLOSE = "<think>", "</think>"
 
-def collect(deltas: Iterator[Delta], callback: StreamingCallback | None, pieces: bool) -> str:
+
+def collect(
+    deltas: Iterator[Delta], callback: StreamingCallback | None, pieces: bool, capabilities: Capabilities = _NOTHING_KNOWN
+) -> str:
     """The text of an answer.
 
     Args:
         deltas: The answer.
         callback: Told of it; False stops, and what came so far is kept.
-        pieces: Whether the callback gets the pieces as they come, or the whole at the end.
+        pieces: Whether the callback gets the pieces as they come (thoughts as thoughts), or the whole at the end.
+        capabilities: How the model marks its thoughts.
+
+    Returns:
+        What the model wrote. Its thoughts stand in it between `<think>` and `</think>`, also where the backend keeps them apart,
+        so that they can be found and taken out again (developer guide, "Thought Stream Handling").
     """
     say = adapted(callback) if callback is not None else None
-    text: list[str] = []
+    reader = _thought_reader(capabilities) if say is not None and pieces else None
+    written = _Written(capabilities.implicit_think)
     with contextlib.ExitStack() as stack:
         close = getattr(deltas, "close", None)
         if close is not None:
             stack.callback(close)
         stack.enter_context(contextlib.suppress(CancelledError))
         for delta in deltas:
-            if isinstance(delta, str):
-                text.append(delta)
-            if say is not None and pieces and not _told(say, delta):
+            written.take(delta)
+            if reader is not None and say is not None and not _told(say, reader.feed(delta)):
+                reader = None
                 break
-    whole = "".join(text)
+        if reader is not None and say is not None:
+            _told(say, reader.close())
+    whole = written.text()
     if say is not None and not pieces:
         say(whole, MSG_TYPE.MSG_TYPE_CONTENT)
     return whole
 
 
-def _told(say: Callable[[str, MSG_TYPE], Any], delta: Delta) -> bool:
-    if isinstance(delta, str):
-        return say(delta, MSG_TYPE.MSG_TYPE_CHUNK) is not False
-    if isinstance(delta, ReasoningDelta):
-        return say(delta.text, MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK) is not False
+def _thought_reader(capabilities: Capabilities) -> StreamParser:
+    """Tells thoughts from text; every other tag is text here."""
+    from .._stream.options import ParserOptions
+    from .._stream.parser import StreamParser
+
+    thinking, tags = capabilities.thinking_tags, frozenset({"think"})
+    return StreamParser(ParserOptions(implicit_think=capabilities.implicit_think, thinking_tags=thinking, tags=tags))
+
+
+class _Written:
+    """Puts an answer together as one text, thoughts between their delimiters."""
+
+    def __init__(self, implicit_think: bool) -> None:
+        self._parts: list[str] = []
+        self._implicit = implicit_think
+        self._apart = False  # in a thought that the backend keeps apart
+
+    def take(self, delta: Delta) -> None:
+        if isinstance(delta, str):
+            self._switch(apart=False)
+            if self._implicit and not self._parts:
+                self._parts.append(_OPEN)
+            self._parts.append(delta)
+        elif isinstance(delta, ReasoningDelta):
+            self._switch(apart=True)
+            self._parts.append(delta.text)
+
+    def _switch(self, *, apart: bool) -> None:
+        if apart != self._apart:
+            self._parts.append(_OPEN if apart else _CLOSE)
+            self._apart = apart
+
+    def text(self) -> str:
+        self._switch(apart=False)
+        return "".join(self._parts)
+
+
+def _told(say: Callable[[str, MSG_TYPE], Any], events: list[Event]) -> bool:
+    for event in events:
+        if isinstance(event, TextDelta):
+            heard = say(event.text, MSG_TYPE.MSG_TYPE_CHUNK)
+        elif isinstance(event, ThoughtDelta):
+            heard = say(event.text, MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK)
+        else:
+            continue
+        if heard is False:
+            return False
     return True
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from ..errors import UnknownNameError
+from ..errors import ConfigurationError, UnknownNameError
 from .base import LollmsBaseBinding
 from .profiles import LollmsBindingProfile, LollmsModelProfile, read_profiles
-from .registry import create, get_binding_desc, list_bindings
 
 __all__ = ["MASTER", "BindingManager"]
 
@@ -43,7 +42,6 @@ class BindingManager(Generic[B]):
 
     Raises:
         ConfigurationError: Profiles that cannot be, see `read_profiles`.
-        UnknownNameError: A model profile names a binding profile that is not there.
     """
 
     modality: ClassVar[str] = ""
@@ -59,10 +57,6 @@ class BindingManager(Generic[B]):
         self.bindings_dir = bindings_dir
         self.binding_profiles = read_profiles(binding_profiles, LollmsBindingProfile, f"{m}_binding_profiles")
         self.model_profiles = read_profiles(model_profiles, LollmsModelProfile, f"{m}_model_profiles")
-        for model in self.model_profiles.values():
-            if model.binding_profile_name not in self.binding_profiles:
-                what = f"{m} binding profile (of the model profile {model.name!r})"
-                raise UnknownNameError(what, model.binding_profile_name, self.binding_profiles)
         self.profile_name = ""
         self.model_profile: LollmsModelProfile | None = None
         self._prepare = prepare
@@ -75,8 +69,30 @@ class BindingManager(Generic[B]):
         """The binding in use, None where nothing is configured."""
         return self._active
 
+    def add_master(self, binding_name: str, config: Mapping[str, Any] | None = None) -> None:
+        """Adds the profile that a plain `{m}_binding_name` becomes, as the first.
+
+        Raises:
+            ConfigurationError: There is a profile of that name already.
+        """
+        if MASTER in self.binding_profiles:
+            raise ConfigurationError(
+                f"{self.modality}_binding_profiles: {MASTER!r} is the profile of {self.modality}_binding_name."
+            )
+        master = LollmsBindingProfile(MASTER, binding_name, dict(config or {}))
+        self.binding_profiles = {MASTER: master, **self.binding_profiles}
+
     def start(self) -> None:
-        """Makes the default profile the active one, where there are profiles: the one that says so, else the first."""
+        """Makes the default profile the active one, where there are profiles: the one that says so, else the first.
+
+        Raises:
+            UnknownNameError: A model profile names a binding profile that is not there.
+            LollmsError: The binding cannot be built.
+        """
+        for profile in self.model_profiles.values():
+            if profile.binding_profile_name not in self.binding_profiles:
+                what = f"{self.modality} binding profile (of the model profile {profile.name!r})"
+                raise UnknownNameError(what, profile.binding_profile_name, self.binding_profiles)
         model = next((p for p in self.model_profiles.values() if p.is_default), None)
         binding = next((p for p in self.binding_profiles.values() if p.is_default), None)
         first = next(iter(self.binding_profiles.values()), None)
@@ -137,6 +153,8 @@ class BindingManager(Generic[B]):
 
     def create_binding(self, binding_name: str, **config: Any) -> B:
         """A binding of this modality, built with `config`; it is the caller's own and does not become the active one."""
+        from .registry import create
+
         binding: B = create(self.modality, binding_name, config, self.bindings_dir)
         if self._prepare is not None:
             self._prepare(binding)
@@ -144,10 +162,14 @@ class BindingManager(Generic[B]):
 
     def get_available_bindings(self) -> list[str]:
         """The names of the bindings that can be used."""
+        from .registry import list_bindings
+
         return list_bindings(self.modality, self.bindings_dir)
 
     def get_binding_description(self, binding_name: str) -> dict[str, Any]:
         """What a binding says about itself."""
+        from .registry import get_binding_desc
+
         return get_binding_desc(binding_name, self.modality, self.bindings_dir)
 
     def close(self) -> None:

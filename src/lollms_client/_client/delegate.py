@@ -1,0 +1,43 @@
+"""Methods of a client that are methods of what it holds, with their own signatures and types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from ..lollms_llm_binding import LollmsLLMBinding
+    from ..lollms_text_processing import LollmsTextProcessor
+
+__all__ = ["of_llm", "of_text_processor"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_llm(method: Callable[Concatenate[LollmsLLMBinding, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of the language model as one of the client; the client's own callback hears it where the call has none."""
+    name = method.__name__
+    streams = name.startswith("generate")
+
+    @functools.wraps(method)
+    def call(client: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if streams and client.callback is not None:
+            kwargs.setdefault("streaming_callback", client.callback)
+        answer: R = getattr(client.need("llm"), name)(*args, **kwargs)
+        return answer
+
+    return call
+
+
+def of_text_processor(method: Callable[Concatenate[LollmsTextProcessor, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of the text processor as one of the client."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(client: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        answer: R = getattr(client.need("llm").tp, name)(*args, **kwargs)
+        return answer
+
+    return call
