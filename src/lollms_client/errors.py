@@ -141,9 +141,16 @@ class OutOfMemoryError(ModelError):
 
 
 class BackendError(LollmsError, RuntimeError):
-    """The other side failed."""
+    """The other side failed.
+
+    Attributes:
+        answered: The HTTP status that it answered with, None where it did not answer.
+        retry_after: Seconds after which it wants to be asked again, None where it does not say.
+    """
 
     status_code = 502
+    answered: int | None = None
+    retry_after: float | None = None
 
 
 class BackendUnavailableError(BackendError):

@@ -15,7 +15,7 @@ _CONTRACTS = [f"lollms_{m}_binding" for m in ["base", *MODALITIES]]
 FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "lollms_utilities"], 1),
-    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models"], 2),
+    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent"], 4),
     **dict.fromkeys(["lollms_core", "_client", "testing", "models"], 5),
@@ -29,6 +29,7 @@ KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_models": {"_bindings"},
     **dict.fromkeys(_CONTRACTS, {"_bindings"}),
     "lollms_tools_binding": {"_bindings", "_tools"},
+    "_openai_compat": {"_bindings", "lollms_llm_binding"},
 }
 """Which other rooms of floor 2 a room of floor 2 may use."""
 

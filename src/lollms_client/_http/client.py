@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..errors import BackendProtocolError, CancelledError
+from ..errors import BackendError, BackendProtocolError, CancelledError
 from .cancel import CancelToken
 from .failures import from_exception, from_status
+from .retry import retry_after
 from .sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpClient", "HttpStream", "Timeouts"]
 
 _ERROR_BODY_LIMIT = 64 * 1024
+_PATIENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,21 @@ class HttpStream:
         headers: The answer's headers; keys are looked up in any case.
     """
 
-    def __init__(self, status: int, headers: Mapping[str, str], chunks: Iterator[bytes]) -> None:
-        self.status, self.headers, self._chunks = status, headers, chunks
+    def __init__(self, status: int, headers: Mapping[str, str], chunks: Iterator[bytes], guard: SocketGuard) -> None:
+        self.status, self.headers, self._chunks, self._guard = status, headers, chunks, guard
 
     def __iter__(self) -> Iterator[bytes]:
         return self._chunks
+
+    def finish(self) -> None:
+        """Read the rest of an answer that has said all it had to say, so that its connection can be used again.
+
+        Gives up after a moment: a server may keep an answer open that it called done.
+        """
+        self._guard.patience = _PATIENCE
+        with contextlib.suppress(BackendError):
+            for _ in self._chunks:
+                pass
 
 
 class HttpClient:
@@ -57,18 +69,25 @@ class HttpClient:
         headers: Sent with every request.
         timeouts: How long to wait.
         trust_env: Whether the proxy settings of the environment apply. False for a server of our own on this machine.
+        verify: Whether TLS certificates are checked; the name of a file of certificates to trust is a yes.
 
     Every method raises only descendants of LollmsError. A cancelled token ends any wait at once by shutting the request's socket
     (only the wait for a connection to be made runs to its own timeout).
     """
 
     def __init__(
-        self, base_url: str, headers: Mapping[str, str] | None = None, timeouts: Timeouts = Timeouts(), trust_env: bool = True
+        self,
+        base_url: str,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts = Timeouts(),
+        trust_env: bool = True,
+        verify: bool | str = True,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.timeouts = timeouts
         self._headers = dict(headers or {})
-        self._trust_env = trust_env
+        self._trust_env, self._verify = trust_env, verify
+        self._secret = self._headers.get("Authorization", "").rpartition(" ")[2].encode()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
         parts = urlsplit(self.base_url)
@@ -101,6 +120,7 @@ class HttpClient:
             for chunk in stream:
                 for event in parser.feed(chunk):
                     if event.data == "[DONE]":
+                        stream.finish()
                         return
                     yield event
         yield from (event for event in parser.close() if event.data != "[DONE]")
@@ -129,7 +149,7 @@ class HttpClient:
         try:
             with self._seam(cancel):
                 response = self._send(method, path, body, read_timeout, headers, guard)
-            yield HttpStream(response.status_code, response.headers, self._chunks(response, guard, cancel))
+            yield HttpStream(response.status_code, response.headers, self._chunks(response, guard, cancel), guard)
         finally:
             if forget is not None:
                 forget()
@@ -181,7 +201,11 @@ class HttpClient:
                 said = _read_some(response)
             finally:
                 response.close()
-        raise from_status(response.status_code, said, self._where)
+        if len(self._secret) > 6:  # some servers say the key back
+            said = said.replace(self._secret, b"(key)")
+        refusal = from_status(response.status_code, said, self._where)
+        refusal.retry_after = retry_after(response.headers)
+        raise refusal
 
     def _ready(self) -> httpx.Client:
         with self._lock:
@@ -190,7 +214,7 @@ class HttpClient:
 
                 from .transport import CancellableTransport
 
-                transport = CancellableTransport(_proxy_for(self.base_url) if self._trust_env else None)
+                transport = CancellableTransport(_proxy_for(self.base_url) if self._trust_env else None, self._verify)
                 self._client = httpx.Client(transport=transport, headers=self._headers, trust_env=False, follow_redirects=True)
             return self._client
 

@@ -62,7 +62,14 @@ def from_status(status: int, body: bytes | str | dict[str, Any], where: str) -> 
     kind = f"{info.get('type', '')} {info.get('code', '')}"
     if status in (400, 413, 500) and (any(t in kind for t in _CONTEXT_TYPES) or _CONTEXT_WORDS.search(message)):
         return _context_error(info, message)
-    said = f"{where} answered {status}: {message}"
+    code = info.get("code")
+    more = f" ({code})" if isinstance(code, str) and code and not code.isdigit() and code not in message else ""
+    ours = _by_status(status, f"{where} answered {status}: {message}{more}")
+    ours.answered = status
+    return ours
+
+
+def _by_status(status: int, said: str) -> BackendError:
     if status in (408, 504):
         return BackendTimeoutError(said)
     if status in (502, 503):

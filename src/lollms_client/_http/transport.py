@@ -24,11 +24,16 @@ _local = threading.local()
 
 
 class SocketGuard:
-    """The socket that one request is using; `shut` ends any wait on it, now and later. Thread-safe."""
+    """The socket that one request is using; `shut` ends any wait on it, now and later. Thread-safe.
 
-    __slots__ = ("_lock", "_shut", "_socket")
+    Attributes:
+        patience: Seconds that each read from now on waits at most, None for the request's own timeout.
+    """
+
+    __slots__ = ("_lock", "_shut", "_socket", "patience")
 
     def __init__(self) -> None:
+        self.patience: float | None = None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._shut = False
@@ -74,14 +79,17 @@ class _GuardedStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
 
-    def _report(self) -> None:
-        guard = getattr(_local, "guard", None)
+    def _report(self) -> SocketGuard | None:
+        guard: SocketGuard | None = getattr(_local, "guard", None)
         sock = self._stream.get_extra_info("socket") if guard is not None else None
         if guard is not None and sock is not None:
             guard.use(sock)
+        return guard
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._report()
+        guard = self._report()
+        if guard is not None and guard.patience is not None:
+            timeout = guard.patience
         return self._stream.read(max_bytes, timeout)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -132,13 +140,14 @@ class CancellableTransport(httpx.BaseTransport):
 
     Args:
         proxy: Address of an HTTP proxy, None for none.
-        verify: Whether TLS certificates are checked.
+        verify: Whether TLS certificates are checked; the name of a file of certificates to trust is a yes.
 
     Errors come out as httpcore raises them; `failures.from_exception` knows both families.
     """
 
-    def __init__(self, proxy: str | None = None, verify: bool = True) -> None:
-        context = httpx.create_ssl_context(verify=verify, trust_env=True)
+    def __init__(self, proxy: str | None = None, verify: bool | str = True) -> None:
+        trusted = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
+        context = httpx.create_ssl_context(verify=trusted, trust_env=True)
         settings: dict[str, Any] = {
             "ssl_context": context,
             "max_connections": 100,

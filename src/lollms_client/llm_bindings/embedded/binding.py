@@ -10,13 +10,14 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._bindings.openai_compat import chat_body, deltas_of
 from ..._bindings.request import Capabilities, ChatRequest
 from ..._http.cancel import CancelToken
 from ..._http.sse import SseEvent
 from ..._models.catalogue import ModelEntry, catalogue, default_model, entry, models_home
 from ..._models.gguf import GgufHeader, read_gguf
 from ..._models.verify import check_present
+from ..._openai_compat.names import names_of
+from ..._openai_compat.wire import ModelFacts, chat_body, deltas_of
 from ..._stream.deltas import Delta
 from ...errors import BackendUnavailableError, ConfigurationError, LollmsError, MissingDependencyError, ModelFileError
 from ...lollms_llm_binding import LollmsLLMBinding
@@ -258,13 +259,13 @@ class EmbeddedBinding(LollmsLLMBinding):
             ModelError: The model cannot be loaded.
         """
         with self._running(cancel) as token:
-            body = chat_body(request, self.model_name or "", self.sampling)
+            names = names_of(request)
+            facts = ModelFacts(self.capabilities.reasoning_efforts, bool(self.profile_facts.get("glm_image_embedding")))
+            body = chat_body(request, self.model_name or "", self.sampling, names=names, facts=facts)
             # Signs of life while the prompt is read: a caller that left is noticed at the next one.
             body |= {"cache_prompt": "seed" not in body or bool(request.session), "return_progress": True}
-            if request.think is not None:
-                body["chat_template_kwargs"] = {"enable_thinking": request.think}
             with contextlib.closing(self._events(body, token)) as events:
-                yield from deltas_of(events, f"The engine of {self.model_name}")
+                yield from deltas_of(events, f"The engine of {self.model_name}", names)
 
     def _events(self, body: dict[str, Any], cancel: CancelToken) -> Generator[SseEvent, None, None]:
         """The events that answer a chat request; one that met an engine which had died before is asked again of a new one."""

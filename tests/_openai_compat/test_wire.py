@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lollms_client._bindings.openai_compat import chat_body, deltas_of
+from lollms_client._openai_compat.wire import chat_body, deltas_of
 from lollms_client._bindings.request import ChatRequest, Sampling
 from lollms_client._http.sse import SseEvent
 from lollms_client._stream.deltas import FinishDelta, ReasoningDelta, ToolCallDelta
@@ -33,7 +33,7 @@ def test_schema_and_tools_go_in_their_documented_form():
     tool = {"name": "tool_x", "description": "d", "input_schema": {"type": "object"}}
     body = chat_body(ChatRequest([], json_schema={"type": "object"}, tools=(tool,)), "m")
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
-    function = {"name": "tool_x", "description": "d", "parameters": {"type": "object"}}
+    function = {"name": "tool_x", "description": "d", "parameters": {"type": "object", "properties": {}}}
     assert body["tools"] == [{"type": "function", "function": function}]
 
 
@@ -67,7 +67,7 @@ def test_an_error_inside_the_stream_is_raised_after_what_came():
 
 @pytest.mark.parametrize("chunk", ["not json", "[1]", "3"])
 def test_what_is_no_part_of_an_answer_is_a_protocol_error(chunk):
-    with pytest.raises(BackendProtocolError, match="S streamed something"):
+    with pytest.raises(BackendProtocolError, match="S sent something"):
         list(deltas_of(_events(chunk), "S"))
 
 
