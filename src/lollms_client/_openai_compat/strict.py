@@ -180,14 +180,15 @@ def _kinds(schema: Schema) -> set[str]:
     return set(kind) if isinstance(kind, list) else {kind} if kind else set()
 
 
-def _takes_null(root: Schema, schema: Any) -> bool:
+def _takes_null(root: Schema, schema: Any, within: tuple[str, ...] = ()) -> bool:
     if not isinstance(schema, Mapping):
         return False
     if "$ref" in schema:
-        return _takes_null(root, {k: v for k, v in _target(root, str(schema["$ref"]), "").items() if k != "$ref"})
+        pointer = str(schema["$ref"])
+        return pointer not in within and _takes_null(root, _target(root, pointer, ""), (*within, pointer))
     if schema.get("nullable") is True or "null" in _kinds(schema) or None in (schema.get("enum") or ()):
         return True
-    return any(_takes_null(root, branch) for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())))
+    return any(_takes_null(root, branch, within) for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())))
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _pruned(value: Any, schema: Any, root: Schema) -> Any:
     if not isinstance(value, dict):
         return value
     if "properties" not in schema:
-        branches = [b for b in schema.get("anyOf", ()) if value.keys() <= _properties(b, root).keys()]
+        branches = [b for b in schema.get("anyOf", ()) if (known := _properties(b, root)) and value.keys() <= known.keys()]
         return _pruned(value, branches[0], root) if branches else value
     known, required = schema["properties"], schema.get("required") or ()
     return {
