@@ -1,0 +1,156 @@
+"""Questions with few possible answers. Source: CONTRACT D."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import ConfigurationError
+from .ask import Asker
+from .data import ONLY_DATA, inert
+from .json_answers import ask_value
+from .structured import checked
+
+__all__ = ["choose", "rank", "yes_or_no"]
+
+_YES_NO = re.compile(r"\W*(yes|no|true|false)\W*", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*(\d{1,6})\W*")
+_SPOKEN = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def yes_or_no(asker: Asker, question: str, data: str, explain: bool) -> dict[str, Any]:
+    """Answers a question with yes or no.
+
+    Args:
+        asker: The task's conversation.
+        question: The question.
+        data: Blocks of data that it is about, "" for none. Here and below.
+        explain: Whether to explain the answer. Here and below.
+
+    Returns:
+        `{"answer": bool}`, with "explanation" where one was asked for.
+    """
+    schema = _schema("answer", {"enum": ["yes", "no"]}, explain)
+
+    def tidy(value: Any) -> Any:
+        return _with_answer(value, "answer", _spoken, alone=not explain)
+
+    system = "Answer the question with yes or no." + (" Explain first, in a sentence or two." if explain else "")
+    found = ask_value(asker, _asked(question, data), _told(system, data), schema, checked(schema), tidy)
+    return {**found, "answer": found["answer"] == "yes"}
+
+
+def _spoken(value: Any) -> Any:
+    """Yes or no in our spelling for whatever means one of them; everything else stays what it is."""
+    said = _YES_NO.fullmatch(value) if isinstance(value, str) else None
+    truth = _SPOKEN[said[1].lower()] if said else value
+    return {True: "yes", False: "no"}[truth] if isinstance(truth, bool) else value
+
+
+def choose(asker: Asker, question: str, answers: Sequence[str], data: str, explain: bool) -> dict[str, Any]:
+    """Chooses one of several answers.
+
+    Returns:
+        `{"index": int}` (0 is the first), with "explanation" where one was asked for.
+    """
+    choices = _choices(answers)
+    schema = _schema("choice", {"enum": list(range(1, len(choices) + 1))}, explain)
+
+    def tidy(value: Any) -> Any:
+        return _with_answer(value, "choice", lambda said: _number(said, choices), alone=not explain)
+
+    system = "Choose the number of the answer that is right." + (" Explain first, in a sentence or two." if explain else "")
+    prompt = _asked(question, data, choices)
+    found = ask_value(asker, prompt, _told(system, data), schema, checked(schema), tidy)
+    return {"index": found.pop("choice") - 1, **found}
+
+
+def rank(asker: Asker, question: str, answers: Sequence[str], data: str, explain: bool) -> dict[str, Any]:
+    """Orders several answers, the best first.
+
+    A decoder under a schema can still name an answer twice. What was named before that stands, and the rest is asked for again.
+
+    Returns:
+        `{"ranking": [int]}`, each index once, with "explanation" where one was asked for.
+    """
+    choices = _choices(answers)
+    order: list[int] = []
+    explanation = ""
+    while len(order) < len(choices):
+        left = [index for index in range(len(choices)) if index not in order]
+        found = _rank_once(asker, question, [choices[index] for index in left], data, explain and not order)
+        explanation = explanation or found.get("explanation", "")
+        order += [left[number - 1] for number in dict.fromkeys(_until_repeated(found["ranking"]))]
+    return {"ranking": order, **({"explanation": explanation} if explain else {})}
+
+
+def _rank_once(asker: Asker, question: str, choices: list[str], data: str, explain: bool) -> dict[str, Any]:
+    size = len(choices)
+    ranking = {"type": "array", "items": {"enum": list(range(1, size + 1))}, "minItems": size, "maxItems": size}
+    schema = _schema("ranking", ranking, explain)
+
+    def tidy(value: Any) -> Any:
+        if isinstance(value, list) and not explain:
+            value = {"ranking": value}
+        if isinstance(value, dict) and isinstance(value.get("ranking"), list):
+            return {**value, "ranking": [_number(one, choices) for one in value["ranking"]]}
+        return value
+
+    system = "Order the numbers of the answers by how well they answer the question, the best first, each number once."
+    system += " Explain first, in a sentence or two." if explain else ""
+    return ask_value(asker, _asked(question, data, choices), _told(system, data), schema, checked(schema), tidy)
+
+
+def _until_repeated(numbers: list[int]) -> list[int]:
+    for position, number in enumerate(numbers):
+        if number in numbers[:position]:
+            return numbers[:position]
+    return numbers
+
+
+def _schema(name: str, answer: dict[str, Any], explain: bool) -> dict[str, Any]:
+    """The explanation comes first: a model that has thought aloud answers better."""
+    properties = {**({"explanation": {"type": "string"}} if explain else {}), name: answer}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _with_answer(value: Any, name: str, mend: Callable[[Any], Any], *, alone: bool) -> Any:
+    """The object that an answer is or, where nothing else was asked for, stands for."""
+    if isinstance(value, dict):
+        return {**value, name: mend(value[name])} if name in value else value
+    return {name: mend(value)} if alone else value
+
+
+def _number(said: Any, choices: list[str]) -> Any:
+    """The number of a choice that was given as such, as text, or by the answer's own words."""
+    if not isinstance(said, str):
+        return said
+    alike = [index for index, choice in enumerate(choices, 1) if choice.casefold() == " ".join(said.split()).casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    digits = _NUMBER.fullmatch(said)
+    return int(digits[1]) if digits else said
+
+
+def _choices(answers: Sequence[str]) -> list[str]:
+    """The answers, a line each.
+
+    Raises:
+        ConfigurationError: There are none, or one text was given in place of a list.
+    """
+    if isinstance(answers, str) or not answers:
+        raise ConfigurationError(f"The possible answers are a list of at least one text; this is {answers!r}.")
+    return [" ".join(inert(str(answer)).split()) for answer in answers]
+
+
+def _asked(question: str, data: str, choices: Sequence[str] = ()) -> str:
+    parts = [data] if data else []
+    parts.append(f"Question: {question}")
+    if choices:
+        parts.append("\n".join(["Answers:", *(f"{number}. {choice}" for number, choice in enumerate(choices, 1))]))
+    return "\n\n".join(parts)
+
+
+def _told(system: str, data: str) -> str:
+    return f"{system} {ONLY_DATA}" if data else system
