@@ -12,14 +12,14 @@ import base64
 import binascii
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .errors import ConfigurationError
 
-__all__ = ["MAX_BYTES", "normalize_image_input", "normalize_video_input"]
+__all__ = ["MAX_BYTES", "normalize_image_input", "normalize_video_input", "with_media"]
 
 MAX_BYTES = 256 * 1024 * 1024
 """The largest file that is put into a request, in bytes: a request stands in memory three times over."""
@@ -64,6 +64,14 @@ _IMAGE = _Kind(
     },
     "image/png",
 )  # fmt: skip
+
+
+def with_media(text: str, images: Sequence[Any] = (), videos: Sequence[Any] = ()) -> str | list[dict[str, Any]]:
+    """A message's content: the text alone, or the text and then what goes with it."""
+    if not images and not videos:
+        return text
+    blocks = [*(normalize_image_input(i) for i in images), *(normalize_video_input(v) for v in videos)]
+    return [{"type": "text", "text": text}, *blocks]
 
 
 def normalize_video_input(video: str | bytes | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:

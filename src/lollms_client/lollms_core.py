@@ -14,6 +14,8 @@ from .errors import ConfigurationError
 from .lollms_llm_binding import LollmsLLMBinding
 
 if TYPE_CHECKING:
+    from ._agent.ports import Tools
+    from ._bindings.answers import StreamingCallback
     from ._bindings.manager import BindingManager
     from ._http import CancelToken
     from .events import Event
@@ -270,7 +272,8 @@ class LollmsClient:
                 `n_predict`, `temperature`, `top_k`, `top_p`, `repeat_penalty`, `repeat_last_n`, `seed` (sampling);
                 `think`, `reasoning_effort`; `dialect` ("native", "constrained", "tags"; the model's capabilities decide by
                 default); `tool_timeout` in seconds; `tool_context`, a dict for tools that declare it; `auto_execute`, False
-                to stop before the first call.
+                to stop before the first call; `images` and `videos` that go with the prompt; `max_calls`, a limit of tool calls;
+                `call_options`, keywords for every call of a tool (`confirm_handler`, `autonomy_level` …).
 
         Yields:
             `lollms_client.events` values, `TurnStarted` first and `TurnEnded` last.
@@ -282,6 +285,25 @@ class LollmsClient:
 
         `cancel()` from any thread ends the turn; closing the generator does the same.
         """
+        return self.turn_with(
+            self.tools, prompt, workspace_path=workspace_path, system_prompt=system_prompt, messages=messages, **options
+        )[0]
+
+    def turn_with(
+        self,
+        tools: Tools | None,
+        prompt: str,
+        *,
+        workspace_path: str | Path | None = None,
+        system_prompt: str = "",
+        messages: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
+    ) -> tuple[Iterator[Event], CancelToken]:
+        """As `run_turn`, with other tools than the client's own.
+
+        Returns:
+            The turn's events, and the token that ends this turn alone.
+        """
         from ._agent.headless import HeadlessHost
         from ._agent.loop import run_turn
         from ._agent.options import turn_options
@@ -292,7 +314,7 @@ class LollmsClient:
         if workspace is not None:
             workspace.mkdir(parents=True, exist_ok=True)
         packed = turn_options(prompt, {"lollms_client_instance": self}, options)
-        host = HeadlessHost(llm, self.tools, workspace, system_prompt, [dict(m) for m in messages])
+        host = HeadlessHost(llm, tools, workspace, system_prompt, [dict(m) for m in messages])
         token = CancelToken()
 
         def turn() -> Iterator[Event]:
@@ -304,7 +326,105 @@ class LollmsClient:
                 with self._lock:
                     self._turns.discard(token)
 
-        return turn()
+        return turn(), token
+
+    def generate_with_tools(
+        self,
+        prompt: str,
+        tools: Sequence[str | Path | Mapping[str, Any]] | Mapping[str, Any],
+        system_prompt: str = "",
+        temperature: float | None = 0.7,
+        n_predict: int | None = None,
+        max_tool_rounds: int = 10,
+        streaming_callback: StreamingCallback | None = None,
+        auto_execute: bool = True,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Answers with the help of tools that are handed over for this call.
+
+        Args:
+            prompt: What the person asks.
+            tools: Files or folders of `tool_*` functions, and tools as dicts: `{"name", "description", "parameters" or
+                "input_schema", "callable"}`, as `to_chat_tool_specs()` gives them (its whole result can be given too).
+            system_prompt: What is said before anything else.
+            temperature: How freely tokens are chosen.
+            n_predict: Tokens of one reply at most.
+            max_tool_rounds: Rounds in which the model may call tools; one more is for the answer.
+            streaming_callback: Hears of text, thoughts, rounds and tools; False stops, and what was done is kept.
+            auto_execute: False runs nothing: the turn ends at the first call.
+            **options: As `run_turn`; `confirm_handler` approves risky calls.
+
+        Returns:
+            `{"response", "tool_calls": [{round, name, parameters, raw}], "tool_results": [{round, name, result}], "rounds"}`,
+            and `"pending_tool": {name, parameters, raw}` where a call was not run.
+
+        Raises:
+            NotConfiguredError: No language model is configured.
+            ConfigurationError: Something of `tools` is no tool.
+            LollmsError: The backend failed.
+        """
+        from ._client.tool_turns import generate_with_tools
+
+        return generate_with_tools(
+            self,
+            prompt,
+            tools,
+            callback=streaming_callback,
+            auto_execute=auto_execute,
+            system_prompt=system_prompt,
+            temperature=temperature,
+            n_predict=n_predict,
+            max_rounds=max_tool_rounds + 1,
+            **options,
+        )
+
+    def generate_with_mcp(
+        self,
+        prompt: str,
+        discussion_history: Sequence[Mapping[str, Any]] | None = None,
+        images: Sequence[Any] | None = None,
+        tools: Sequence[Any] | None = None,
+        max_tool_calls: int = 5,
+        max_llm_iterations: int = 10,
+        streaming_callback: StreamingCallback | None = None,
+        interactive_tool_execution: bool = False,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Answers with the help of the tools binding's tools.
+
+        Args:
+            prompt: What the person asks.
+            discussion_history: The conversation so far, in OpenAI form.
+            images: Pictures that go with the prompt.
+            tools: Names of the tools that are offered, and tools as `generate_with_tools` takes them; None for all there are.
+            max_tool_calls: Calls that may run.
+            max_llm_iterations: Requests to the model.
+            streaming_callback: Hears of text, thoughts, rounds and tools; False stops, and what was done is kept.
+            interactive_tool_execution: Whether a person is asked before each call.
+            **options: As `run_turn`; `confirm_handler` approves risky calls.
+
+        Returns:
+            `{"final_answer", "tool_calls", "error"}` and the keys of `generate_with_tools`; "error" is None where the turn came
+            to an answer, else what happened.
+
+        Raises:
+            NotConfiguredError: No language model, or no tools binding, is configured.
+            UnknownNameError: `tools` names a tool that is not there.
+        """
+        from ._client.tool_turns import generate_with_mcp
+
+        return generate_with_mcp(
+            self,
+            prompt,
+            tools,
+            callback=streaming_callback,
+            interactive=interactive_tool_execution,
+            messages=discussion_history or (),
+            images=tuple(images or ()),
+            max_calls=max_tool_calls,
+            max_rounds=max_llm_iterations,
+            **options,
+        )
 
     def cancel(self) -> None:
         """Ends what this client is doing, from any thread: turns and generations. What was done so far is kept."""

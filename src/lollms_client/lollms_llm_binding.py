@@ -250,12 +250,9 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
             raise BackendRefusedError(f"The model {self.model_name or self.binding_name!r} takes no images.")
         if videos and not self.capabilities.video:
             raise BackendRefusedError(f"The model {self.model_name or self.binding_name!r} takes no videos.")
-        if not images and not videos:
-            return prompt
-        parts: list[dict[str, Any]] = [{"type": "text", "text": prompt}]
-        parts += [{"type": "image_url", "image_url": {"url": url}} for url in images or ()]
-        parts += [{"type": "video_url", "video_url": {"url": url}} for url in videos or ()]
-        return parts
+        from ._media import with_media
+
+        return with_media(prompt, images or (), videos or ())
 
     translate_reasoning_effort = staticmethod(translate_reasoning_effort)
 

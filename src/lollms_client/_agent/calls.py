@@ -41,7 +41,8 @@ def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Event]:
     runnable: dict[str, ToolCall] = {}  # by key
     for call in calls:
         key = call_key(call)
-        if (refused := refuse(call, key, turn.state, turn.tools)) is not None:
+        room = None if turn.options.limits.calls is None else turn.options.limits.calls - turn.state.executed - len(runnable)
+        if (refused := refuse(call, key, turn.state, turn.tools, room)) is not None:
             records[call.id], notice = refused
             yield notice
         elif key in runnable:
@@ -96,7 +97,8 @@ def _execute(turn: Turn, call: ToolCall) -> CallRecord:
     tools: Tools | None = turn.host.tools
     assert tools is not None  # a call is only runnable when a tool of its name is mounted
     options, started = turn.options, time.perf_counter()
-    extra: dict[str, Any] = {**options.tool_objects, "tool_context": turn.tool_context}
+    turn.state.executed += 1
+    extra: dict[str, Any] = {**options.call_options, **options.tool_objects, "tool_context": turn.tool_context}
     if options.tool_timeout is not None:
         extra["timeout"] = options.tool_timeout
     if turn.cancel is not None:

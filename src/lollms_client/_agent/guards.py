@@ -18,7 +18,9 @@ STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next ste
 READ_ONLY = frozenset({"read", "idempotent"})
 
 
-def refuse(call: ToolCall, key: str, state: TurnState, known: Collection[str]) -> tuple[CallRecord, Notice] | None:
+def refuse(
+    call: ToolCall, key: str, state: TurnState, known: Collection[str], room: int | None = None
+) -> tuple[CallRecord, Notice] | None:
     """Says why a call must not run, in words for the model.
 
     Args:
@@ -26,6 +28,7 @@ def refuse(call: ToolCall, key: str, state: TurnState, known: Collection[str]) -
         key: Its `call_key`.
         state: The turn so far.
         known: Names of the tools that are mounted.
+        room: How many calls may still run, None for any number.
 
     Returns:
         The result that the model gets instead, and a notice for the person; None for a call that may run.
@@ -36,6 +39,9 @@ def refuse(call: ToolCall, key: str, state: TurnState, known: Collection[str]) -
         near = get_close_matches(call.name, known, n=3, cutoff=0.4)
         there = ", ".join([*near, *sorted(set(known) - set(near))][:30])
         return _failure(call, state, "unknown_tool", f"There is no tool named {call.name!r}. There are: {there or 'none'}.")
+    if room is not None and room < 1:
+        text = f"{state.executed} calls have run, which is all that this turn may make. Answer now with what you know."
+        return _failure(call, state, "call_limit", text)
     earlier = state.calls_since_change.get(key)
     if earlier is not None:
         return _repeated(call, state, earlier)

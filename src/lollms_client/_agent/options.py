@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,6 +18,7 @@ class Limits:
 
     Attributes:
         rounds: Requests to the model.
+        calls: Tool calls that run, None for no limit.
         tokens: Tokens generated over all rounds, None for no limit.
         seconds: Wall time, None for no limit; looked at between deltas and between calls.
         stalls: Rounds in a row that bring neither a call nor an answer.
@@ -25,6 +26,7 @@ class Limits:
     """
 
     rounds: int = 20
+    calls: int | None = None
     tokens: int | None = None
     seconds: float | None = None
     stalls: int = 2
@@ -37,6 +39,8 @@ class TurnOptions:
 
     Attributes:
         prompt: What the person asks.
+        images: Pictures that go with it, in any form that `_media.normalize_image_input` takes.
+        videos: Videos that go with it.
         sampling: How tokens are chosen.
         think: Whether to reason (None leaves it to the model).
         reasoning_effort: A level or a score (CONTRACT E).
@@ -45,12 +49,15 @@ class TurnOptions:
         tool_timeout: Seconds a call may take, None for the tool binding's own.
         tool_context: Handed to tools that declare `tool_context`.
         tool_objects: Host objects for tools that declare them (`lollms_client_instance`, `discussion_instance`).
+        call_options: What else every call of a tool is run with (`confirm_handler`, `autonomy_level` …).
         auto_execute: False stops before the first call and hands it back.
         show_workspace: Whether the model is told what files are in the workspace.
         session: Names the conversation for the backend's prefix cache.
     """
 
     prompt: str
+    images: Sequence[Any] = ()
+    videos: Sequence[Any] = ()
     sampling: Sampling = field(default_factory=Sampling)
     think: bool | None = None
     reasoning_effort: str | float | None = None
@@ -59,6 +66,7 @@ class TurnOptions:
     tool_timeout: float | None = None
     tool_context: Mapping[str, Any] = field(default_factory=dict)
     tool_objects: Mapping[str, Any] = field(default_factory=dict)
+    call_options: Mapping[str, Any] = field(default_factory=dict)
     auto_execute: bool = True
     show_workspace: bool = True
     session: str = ""
@@ -66,6 +74,7 @@ class TurnOptions:
 
 _LIMITS = {
     "max_rounds": "rounds",
+    "max_calls": "calls",
     "max_tokens": "tokens",
     "max_seconds": "seconds",
     "max_stalls": "stalls",

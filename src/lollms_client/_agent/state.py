@@ -38,6 +38,7 @@ class TurnState:
         rounds: Rounds completed.
         texts: The visible text of each round, "" for a round without any.
         records: Calls with their results.
+        executed: Calls that were run.
         usage: The sum over all rounds.
         stalls: Rounds in a row that brought neither a call nor an answer.
         calls_since_change: Key of a call -> its record, for calls since the last one that may have changed something.
@@ -49,6 +50,7 @@ class TurnState:
     rounds: int = 0
     texts: list[str] = field(default_factory=list)
     records: list[CallRecord] = field(default_factory=list)
+    executed: int = 0
     usage: Usage = field(default_factory=Usage)
     stalls: int = 0
     calls_since_change: dict[str, CallRecord] = field(default_factory=dict)

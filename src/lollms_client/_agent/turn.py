@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._media import with_media
 from .changes import Snapshot, changes, snapshot
 from .dialects import choose_dialect
 from .dialects.base import RoundView
@@ -47,9 +48,8 @@ class Turn:
         system = "\n\n".join(filter(None, [host.system_prompt(), self.dialect.instructions(self.specs)]))
         prefix = [{"role": "system", "content": system}] if system else []
         self.prefix = [*prefix, *self.dialect.examples(self.specs), *host.history()]
-        self.state.transcript.append(
-            {"role": "user", "content": self.dialect.opening(self._opening()) if self.specs else self._opening()}
-        )
+        said = self.dialect.opening(self._opening()) if self.specs else self._opening()
+        self.state.transcript.append({"role": "user", "content": with_media(said, options.images, options.videos)})
 
     def _opening(self) -> str:
         """The person's words, then the state of the workspace: what changes goes last, and is not changed afterwards."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._http.cancel import CancelToken
 from .._stream.deltas import Delta, FinishDelta, ReasoningDelta
-from ..errors import CancelledError
+from ..errors import CancelledError, ConfigurationError
 from ..events import Event, TextDelta, ThoughtDelta
 from ..lollms_types import MSG_TYPE
 from .request import Capabilities
@@ -19,7 +19,7 @@ from .request import Capabilities
 if TYPE_CHECKING:
     from .._stream.parser import StreamParser
 
-__all__ = ["StreamingCallback", "as_prompt", "call_with_known", "collect", "pieces_of_call"]
+__all__ = ["StreamingCallback", "adapted", "as_prompt", "call_with_known", "collect", "pieces_of_call"]
 
 StreamingCallback = Callable[..., Any]
 """`cb(chunk, msg_type, params, metadata) -> bool`, of two to four positional parameters (CONTRACT C)."""
@@ -101,7 +101,7 @@ class _Written:
         return "".join(self._parts)
 
 
-def _told(say: Callable[[str, MSG_TYPE], Any], events: list[Event]) -> bool:
+def _told(say: Callable[..., Any], events: list[Event]) -> bool:
     for event in events:
         if isinstance(event, TextDelta):
             heard = say(event.text, MSG_TYPE.MSG_TYPE_CHUNK)
@@ -114,18 +114,21 @@ def _told(say: Callable[[str, MSG_TYPE], Any], events: list[Event]) -> bool:
     return True
 
 
-def adapted(callback: StreamingCallback) -> Callable[[str, MSG_TYPE], Any]:
-    """The callback for two arguments, whether it needs two, three or four."""
+def adapted(callback: StreamingCallback) -> Callable[..., Any]:
+    """The callback as `say(chunk, msg_type, params=None)`, whether it takes two, three or four positional parameters.
+
+    Raises:
+        ConfigurationError: It takes fewer than two, or needs more than four.
+    """
     try:
         parameters = list(inspect.signature(callback).parameters.values())
-    except (TypeError, ValueError):
-        return callback
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return lambda chunk, kind: callback(chunk, kind, None, None)
+    except (TypeError, ValueError):  # a callable that says nothing about itself
+        return lambda chunk, kind, params=None: callback(chunk, kind)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in positional if p.default is p.empty]
-    extra = (None,) * max(0, len(needed) - 2)
-    return lambda chunk, kind: callback(chunk, kind, *extra)
+    takes = 4 if any(p.kind is p.VAR_POSITIONAL for p in parameters) else min(4, len(positional))
+    if takes < 2 or sum(p.default is p.empty for p in positional) > 4:
+        raise ConfigurationError(f"A streaming callback takes (chunk, msg_type[, params[, metadata]]); {callback!r} does not.")
+    return lambda chunk, kind, params=None: callback(*(chunk, kind, params, None)[:takes])
 
 
 def call_with_known(function: Callable[..., Any], said: Any, documented: dict[str, Any], ours: dict[str, Any]) -> str:

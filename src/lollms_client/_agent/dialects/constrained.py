@@ -79,8 +79,9 @@ class ConstrainedDialect(Dialect):
             return base
         files = view.files()
         blind = not view.state.records and bool(named_files(view.options.prompt, files)[0])
-        last = 1 < view.options.limits.rounds <= view.state.rounds + 1
-        schema = _step(_TODO, FINAL, _ANSWER) if last else step_schema(view.tools, files, view.state, blind=blind)
+        limits, state = view.options.limits, view.state
+        last = 1 < limits.rounds <= state.rounds + 1 or (limits.calls is not None and state.executed >= limits.calls)
+        schema = _step(_TODO, FINAL, _ANSWER) if last else step_schema(view.tools, files, state, blind=blind)
         return dataclasses.replace(base, json_schema=schema, sampling=self._bounded(base.sampling))
 
     def _bounded(self, sampling: Sampling) -> Sampling:
