@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from lollms_client._tasks.structured import as_json_schema
+from lollms_client._tasks.structured import _KEYWORDS, as_json_schema
 from lollms_client._tools.validate import compile_schema
 from lollms_client.errors import BackendError, BackendProtocolError, CancelledError, ConfigurationError, LimitError, PathError
 from lollms_client.lollms_text_processing import LollmsTextProcessor
@@ -427,9 +427,10 @@ def test_a_cut_off_number_is_not_taken_for_a_whole_one():
     assert tp.generate_structured_content("How many?", {"n": "integer"}) == {"n": 123}
 
 
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name not in _KEYWORDS)  # {"type": "string"} inside is a schema itself
 SHORT = st.recursive(
     st.sampled_from(["string", "integer", "number", "boolean", "str", "int", "float", "bool"]),
-    lambda inner: st.dictionaries(st.text(min_size=1, max_size=8), inner, min_size=1, max_size=4) | inner.map(lambda v: [v]),
+    lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=4) | inner.map(lambda v: [v]),
     max_leaves=12,
 )
 FORMS = st.dictionaries(st.text(min_size=1, max_size=8), SHORT, min_size=1, max_size=5)
