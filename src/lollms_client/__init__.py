@@ -11,11 +11,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._bindings.profiles import LollmsBindingProfile as LollmsBindingProfile
+    from ._bindings.profiles import LollmsModelProfile as LollmsModelProfile
     from ._bindings.registry import get_binding_desc as get_binding_desc
     from ._bindings.registry import list_bindings as list_bindings
+    from .lollms_base_binding import LollmsBaseBinding as LollmsBaseBinding
     from .lollms_core import LollmsClient as LollmsClient
     from .lollms_llm_binding import LollmsLLMBinding as LollmsLLMBinding
+    from .lollms_llm_binding import LollmsLLMBindingManager as LollmsLLMBindingManager
+    from .lollms_rag_binding import LollmsRAGBinding as LollmsRAGBinding
+    from .lollms_rag_binding import LollmsRAGBindingManager as LollmsRAGBindingManager
+    from .lollms_stt_binding import LollmsSTTBinding as LollmsSTTBinding
+    from .lollms_stt_binding import LollmsSTTBindingManager as LollmsSTTBindingManager
     from .lollms_tools_binding import LollmsToolBinding as LollmsToolBinding
+    from .lollms_tools_binding import LollmsTOOLBindingManager as LollmsTOOLBindingManager
+    from .lollms_tti_binding import LollmsTTIBinding as LollmsTTIBinding
+    from .lollms_tti_binding import LollmsTTIBindingManager as LollmsTTIBindingManager
+    from .lollms_ttm_binding import LollmsTTMBinding as LollmsTTMBinding
+    from .lollms_ttm_binding import LollmsTTMBindingManager as LollmsTTMBindingManager
+    from .lollms_tts_binding import LollmsTTSBinding as LollmsTTSBinding
+    from .lollms_tts_binding import LollmsTTSBindingManager as LollmsTTSBindingManager
+    from .lollms_ttv_binding import LollmsTTVBinding as LollmsTTVBinding
+    from .lollms_ttv_binding import LollmsTTVBindingManager as LollmsTTVBindingManager
     from .lollms_types import ELF_COMPLETION_FORMAT as ELF_COMPLETION_FORMAT
     from .lollms_types import MSG_TYPE as MSG_TYPE
     from .lollms_types import EventMode as EventMode
@@ -25,8 +42,25 @@ __version__ = "2.0.0.dev0"
 _HOMES = {
     "ELF_COMPLETION_FORMAT": "lollms_types",
     "EventMode": "lollms_types",
+    "LollmsBaseBinding": "lollms_base_binding",
+    "LollmsBindingProfile": "_bindings.profiles",
     "LollmsClient": "lollms_core",
     "LollmsLLMBinding": "lollms_llm_binding",
+    "LollmsLLMBindingManager": "lollms_llm_binding",
+    "LollmsModelProfile": "_bindings.profiles",
+    "LollmsRAGBinding": "lollms_rag_binding",
+    "LollmsRAGBindingManager": "lollms_rag_binding",
+    "LollmsSTTBinding": "lollms_stt_binding",
+    "LollmsSTTBindingManager": "lollms_stt_binding",
+    "LollmsTOOLBindingManager": "lollms_tools_binding",
+    "LollmsTTIBinding": "lollms_tti_binding",
+    "LollmsTTIBindingManager": "lollms_tti_binding",
+    "LollmsTTMBinding": "lollms_ttm_binding",
+    "LollmsTTMBindingManager": "lollms_ttm_binding",
+    "LollmsTTSBinding": "lollms_tts_binding",
+    "LollmsTTSBindingManager": "lollms_tts_binding",
+    "LollmsTTVBinding": "lollms_ttv_binding",
+    "LollmsTTVBindingManager": "lollms_ttv_binding",
     "LollmsToolBinding": "lollms_tools_binding",
     "MSG_TYPE": "lollms_types",
     "get_binding_desc": "_bindings.registry",
@@ -38,8 +72,25 @@ __all__ = [
     "ELF_COMPLETION_FORMAT",
     "MSG_TYPE",
     "EventMode",
+    "LollmsBaseBinding",
+    "LollmsBindingProfile",
     "LollmsClient",
     "LollmsLLMBinding",
+    "LollmsLLMBindingManager",
+    "LollmsModelProfile",
+    "LollmsRAGBinding",
+    "LollmsRAGBindingManager",
+    "LollmsSTTBinding",
+    "LollmsSTTBindingManager",
+    "LollmsTOOLBindingManager",
+    "LollmsTTIBinding",
+    "LollmsTTIBindingManager",
+    "LollmsTTMBinding",
+    "LollmsTTMBindingManager",
+    "LollmsTTSBinding",
+    "LollmsTTSBindingManager",
+    "LollmsTTVBinding",
+    "LollmsTTVBindingManager",
     "LollmsToolBinding",
     "__version__",
     "get_binding_desc",

@@ -10,9 +10,10 @@ Source: CONTRACT A19, C, F; developer guide ("Adding New Bindings").
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +245,28 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
             return call_with_known(self.generate_from_messages, request.messages, options, ours)
         system, prompt = as_prompt(request.messages)
         return call_with_known(self.generate_text, prompt, {**options, "system_prompt": system or None}, ours)
+
+    def left_open(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The binding's own settings that a documented call leaves open, where a subclass has that call from itself.
+
+        The calls of this class take them over by themselves; a third party's knows nothing of them.
+
+        Args:
+            call: "generate_text" or "generate_from_messages".
+            args: What the call is given by position.
+            kwargs: What it is given by name.
+        """
+        if not _defines(type(self), call):
+            return {}
+        signature = inspect.signature(getattr(self, call))
+        given = signature.bind_partial(*args, **kwargs).arguments
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        mine = asdict(getattr(self, "sampling", Sampling()))
+        return {
+            name: value
+            for name, value in mine.items()
+            if value is not None and name not in given and name not in kwargs and (takes_any or name in signature.parameters)
+        }
 
     def _content(self, prompt: str, images: Sequence[str] | None, videos: Sequence[str] | None) -> Any:
         if images and not self.capabilities.vision:

@@ -121,7 +121,7 @@ def create(modality: str, name: str, config: Mapping[str, Any] | None = None, cu
     """A binding, built with `config` as its constructor's keywords.
 
     Raises:
-        ConfigurationError: Its constructor does not take a keyword, or needs one; and what `load` raises.
+        ConfigurationError: Its constructor does not take a keyword, needs one, or fails; and what `load` raises.
     """
     cls = load(modality, name, custom_dir)
     keywords = dict(config or {})
@@ -131,7 +131,12 @@ def create(modality: str, name: str, config: Mapping[str, Any] | None = None, cu
         named = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
         takes = ", ".join(named) or "nothing"
         raise ConfigurationError(f"The {modality} binding {name!r}: {error}. It takes: {takes}.") from None
-    return cls(**keywords)
+    try:
+        return cls(**keywords)
+    except LollmsError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(f"The {modality} binding {name!r} cannot be built: {type(error).__name__}: {error}") from error
 
 
 def _all(modality: str, custom_dir: str | Path | None) -> dict[str, FoundBinding]:

@@ -23,9 +23,12 @@ def of_llm(method: Callable[Concatenate[LollmsLLMBinding, P], R]) -> Callable[Co
 
     @functools.wraps(method)
     def call(client: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        llm: LollmsLLMBinding = client.need("llm")
         if streams and client.callback is not None:
             kwargs.setdefault("streaming_callback", client.callback)
-        answer: R = getattr(client.need("llm"), name)(*args, **kwargs)
+        if streams:
+            kwargs.update(llm.left_open(name, args, kwargs))
+        answer: R = getattr(llm, name)(*args, **kwargs)
         return answer
 
     return call
