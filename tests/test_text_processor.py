@@ -559,12 +559,24 @@ def test_generate_code_gives_text_and_generate_codes_files_with_name_content_lan
         f"```python\n{ADD}\n```",
         "```python\nurn a + b\n```",
         "<think>What was it?</think>```\n    return a + b\n```",
+        "Here is the rest:\n```\n    return a + b\n```\nThat is all.",
     ],
 )
 def test_code_that_was_cut_off_is_carried_on_without_a_seam(carried_on):
     tp = processor("```python\ndef add(a, b):\n    ret", carried_on)
     assert tp.generate_code("Add.") == ADD
     assert "    ret" in prompt_of(requests(tp)[1])
+
+
+def test_words_about_code_are_no_code():
+    tp = processor(f"```python\n{ADD}\n", "Nothing is missing, the code is whole.", "```python\n```")
+    assert tp.generate_code("Add.") == f"{ADD}\n"
+
+
+def test_code_that_is_written_anew_takes_the_place_of_what_was_cut_off_only_where_it_comes_further():
+    lines = [f"value_{n} = {n}" for n in range(6)]
+    answers = ["```\n" + "\n".join(lines[:n]) for n in (5, 4)] + ["```\n" + "\n".join(lines) + "\n```"]
+    assert processor(*answers).generate_code("Count.") == "\n".join(lines)
 
 
 def test_code_whose_fence_alone_is_missing_is_whole():

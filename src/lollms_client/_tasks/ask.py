@@ -78,8 +78,9 @@ class Asker:
             if value is not None and value < 1:
                 raise ConfigurationError(f"{name} is {value}; it must be at least 1.")
         real = llm.get_ctx_size()
-        self._known_context = bool(real or ctx_size)
-        self.context = min(size for size in (real, ctx_size, None if self._known_context else _UNKNOWN_CONTEXT) if size)
+        sizes = [size for size in (real, ctx_size) if size]
+        self._known_context = bool(sizes)
+        self.context = min(sizes, default=_UNKNOWN_CONTEXT)
         self.answer_tokens = self._own_bound or min(self.context // 4, _MOST_FOR_AN_ANSWER)
         self._told_to_stop = False
         llm.reset_cancel()

@@ -20,7 +20,7 @@ _CARRY_ON = (
     "lines before it. Answer with one fenced code block. If nothing is missing, answer with an empty one."
 )
 _SHOWN_LINES = 60
-_TELLING = 8  # characters from which on repeated lines are a repetition, and not two closing brackets
+_ANEW_LINES = 3  # as many lines as tell that a model begins from the beginning
 
 _ALIASES = {
     "python": {"py", "python3"}, "javascript": {"js", "node"}, "typescript": {"ts"}, "c++": {"cpp", "cxx"}, "cpp": {"c++", "cxx"},
@@ -33,6 +33,7 @@ _ENDINGS = {
 }  # fmt: skip
 _ENDING = re.compile(r"[a-z0-9]{1,8}")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_BARE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t\r]*")
 _SEPARATORS = re.compile(r"[\\/]+")
 
 Block = dict[str, Any]
@@ -122,46 +123,52 @@ def _carried_on(asker: Asker, prompt: str, blocks: list[Block]) -> None:
         shown = "\n".join([*whole.split("\n")[-_SHOWN_LINES:], cut])
         asked = f"The code was for this request: {prompt}\n\nThe end of what there is:\n{code_fence(shown, block['type'])}"
         first, *more = _continuation(asker.ask(asked, _CARRY_ON))
-        new = first["content"]
-        if new.strip():
-            block["content"] = _joined(block["content"], new, complete=first["is_complete"])
-        block["is_complete"] = first["is_complete"] or bool(more) or not (new.strip() or asker.stopped())
+        if first["content"].strip():
+            block["content"] = _joined(block["content"], first["content"], complete=first["is_complete"])
+        nothing_said = asker.stopped() and not first["content"].strip()
+        block["is_complete"] = first["is_complete"] and not nothing_said
         blocks += more
 
 
 def _continuation(answer: str) -> list[Block]:
-    """The blocks of an answer that carries one on; the first may lack its opening fence, since the model was inside."""
+    """The blocks of an answer that carries one on; at least one, which may be empty.
+
+    The model may begin inside the block, and so close a fence that it did not open. Words without any fence are no code.
+    """
     lines = answer.split("\n")
-    begin = next((line for line in lines if line.strip()), "")
     fences = [number for number, line in enumerate(lines) if _FENCE.match(line)]
-    if _FENCE.match(begin) or (len(fences) > 1 and not _bare(lines[fences[0]])):
-        return extract_code_blocks(answer)
-    if not fences:
-        return [{"content": answer, "is_complete": False, "file_name": "", "type": ""}]
-    rest = extract_code_blocks("\n".join(lines[fences[0] + 1 :]))
-    return [{"content": "\n".join(lines[: fences[0]]), "is_complete": True, "file_name": "", "type": ""}, *rest]
+    inside = (
+        len(fences) % 2 == 1
+        and _BARE_FENCE.fullmatch(lines[fences[0]]) is not None
+        and any(line.strip() for line in lines[: fences[0]])
+        and (len(fences) > 1 or not "".join(lines[fences[0] + 1 :]).strip())
+    )
+    if inside:
+        return [_block("\n".join(lines[: fences[0]]), True), *extract_code_blocks("\n".join(lines[fences[0] + 1 :]))]
+    return extract_code_blocks(answer) or [_block("", not answer.strip())]
 
 
-def _bare(line: str) -> bool:
-    return not line.strip().strip("`~")
+def _block(content: str, is_complete: bool) -> Block:
+    return {"file_name": "", "content": content, "type": "", "is_complete": is_complete}
 
 
 def _joined(code: str, new: str, *, complete: bool) -> str:
     """Code and its continuation, without what the continuation repeats."""
     old_lines, new_lines = code.split("\n"), new.lstrip("\n").split("\n")
-    first = next((line for line in old_lines if len(line.strip()) >= _TELLING), "")
-    if complete and first and first in new_lines[:2] and len(new_lines) >= len(old_lines):
-        return new  # written anew, whole
     cut = old_lines.pop()
-    if cut.strip() and not new_lines[0][:1].isspace() and not new_lines[0].startswith(cut.strip()):
-        again = [number for number, line in enumerate(new_lines) if line.startswith(cut)]
-        if not again:  # carried on behind the cut, in the middle of the line
-            return "\n".join([*old_lines, cut + new_lines[0], *new_lines[1:]])
+    if _telling(begin := old_lines[:_ANEW_LINES]) and new_lines[: len(begin)] == begin:  # written anew from the first line
+        return new if complete or len(new) > len(code) else code
+    if cut.strip() and not new_lines[0][:1].isspace() and not any(line.startswith(cut) for line in new_lines):
+        return "\n".join([*old_lines, cut + new_lines[0], *new_lines[1:]])  # carried on in the middle of the line
     for size in range(min(len(old_lines), len(new_lines)), 0, -1):
-        repeated = new_lines[:size]
-        if old_lines[-size:] == repeated and len("".join(repeated).strip()) >= _TELLING:
+        if old_lines[-size:] == new_lines[:size] and _telling(new_lines[:size]):
             return "\n".join([*old_lines, *new_lines[size:]])
     return "\n".join([*old_lines, *new_lines])
+
+
+def _telling(lines: list[str]) -> bool:
+    """Whether the same lines twice are a repetition, and not two closing brackets."""
+    return len("".join(lines).strip()) >= 8
 
 
 def _speaks(kind: str, language: str) -> bool:

@@ -83,8 +83,8 @@ def as_json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     In the short form a value says what stands under its name: a type's word ("string", "integer", "number", "boolean", "list",
     "object", or Python's names for them), another mapping for an object inside, or a list of one of these for a list. Everything
-    that it names is required and nothing else is allowed. A value may also be a JSON Schema of its own: `{"type": "string"}` under
-    a name is that, and not an object with a field called type.
+    that it names is required and nothing else is allowed. A value may also be a JSON Schema of its own: `{"type": "string"}`
+    under a name is that, and not an object with a field called type.
 
     Args:
         schema: Either form.
