@@ -176,7 +176,9 @@ def test_a_reference_that_leads_nowhere_is_named_and_not_followed_for_ever():
     assert "$ref" not in json.dumps(inline_refs(loop))
     assert strict_schema(loop)
     word = {"anyOf": [{"$ref": "#/$defs/Word"}, {"type": "string"}]}
-    assert strict_schema({**_object(w={"$ref": "#/$defs/Word"}), "$defs": {"Word": word}})["properties"]["w"]["anyOf"][1] == {"type": "null"}
+    assert strict_schema({**_object(w={"$ref": "#/$defs/Word"}), "$defs": {"Word": word}})["properties"]["w"]["anyOf"][1] == {
+        "type": "null"
+    }
 
 
 SCHEMA = {
