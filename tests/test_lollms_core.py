@@ -160,3 +160,30 @@ def test_events_are_plain_data_for_json():
     started = next(d for d in data if d["event"] == "tool_started")
     assert started["call"]["arguments"] == {"x": 1}
     assert isinstance(ev.TurnEnded("completed", "", 0).to_dict()["usage"], dict)
+
+
+@pytest.mark.req("CT-D.1", "DG-core.6")
+def test_the_text_processor_stands_on_the_model_and_its_names_on_the_client():
+    client = LollmsClient()
+    client.llm = ScriptedLLM(['{"answer": "yes"}', "```python\nprint(1)\n```"] * 2)
+    for processor in (client.llm.tp, client):
+        assert processor.yes_no("Is it?") is True
+        assert processor.generate_code("Print one.").strip() == "print(1)"
+        assert processor.remove_thinking_blocks("<think>hm</think>Hello") == "Hello"
+        for name in ("sequential_summarize", "deep_analyze", "generate_codes", "multichoice_question", "multichoice_ranking"):
+            assert callable(getattr(processor, name))
+    assert LollmsClient().extract_thinking_blocks("<think>hm</think>Hello") == ["hm"], "splitting a text needs no model"
+    for name in ("generate_structured_content", "generate_structured_content_pydantic", "long_context_processing"):
+        assert callable(getattr(client, name))
+
+
+def test_chat_answers_a_discussion_as_it_stands():
+    class Discussion:
+        def export(self, fmt):
+            assert fmt == "openai_chat"
+            return [{"role": "user", "content": "Hi"}]
+
+    client = LollmsClient()
+    client.llm = ScriptedLLM(["Hello"])
+    assert client.chat(Discussion()) == "Hello"
+    assert client.llm.requests[0].messages == [{"role": "user", "content": "Hi"}]

@@ -12,6 +12,7 @@ from ._client.delegate import of_llm
 from ._client.modalities import MODALITIES, Manager, Modality, Registry, manager_class, not_configured, switcher, updater
 from .errors import ConfigurationError
 from .lollms_llm_binding import LollmsLLMBinding
+from .lollms_text_processing import LollmsTextProcessor
 
 if TYPE_CHECKING:
     from ._agent.ports import Tools
@@ -35,8 +36,10 @@ Profiles = Iterable[Any] | Mapping[str, Any] | None
 """Profiles: objects of their class or dicts, in a list, or dicts by name."""
 
 
-class LollmsClient:
+class LollmsClient(LollmsTextProcessor):
     """One client over the bindings that it was given; what was not configured is None and says so when called.
+
+    It is a text processor too: the tasks of `LollmsTextProcessor` run on its active language model.
 
     For each modality m of llm, tts, tti, stt, ttv, ttm, tools and rag:
 
@@ -176,6 +179,16 @@ class LollmsClient:
         """Makes a binding that was just built one of this client."""
         if isinstance(binding, LollmsLLMBinding):
             binding.apply_defaults(**self._llm_defaults)
+            binding.tp = LollmsTextProcessor(binding)
+
+    def generator(self) -> LollmsLLMBinding:
+        """The active language model, which text tasks generate with."""
+        llm: LollmsLLMBinding = self.need("llm")
+        return llm
+
+    def thinking_tags(self) -> tuple[tuple[str, str], ...]:
+        """Markers of the active model's thoughts; none where no model is configured, so that texts can be split without one."""
+        return () if self.llm is None else super().thinking_tags()
 
     def manager_of(self, modality: str) -> BindingManager[Any]:
         """What holds the profiles of a modality and switches between them."""

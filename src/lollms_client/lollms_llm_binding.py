@@ -48,9 +48,11 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
     Attributes:
         own_capabilities: What the model can do, as the binding knows it. A subclass that says `capabilities = …` says this.
         sampling: How tokens are chosen where a call leaves it open.
+        tp: The text processor over it, which a client attaches.
     """
 
     own_capabilities: Capabilities = Capabilities()
+    tp: Any = None
 
     def __init__(
         self,

@@ -31,10 +31,18 @@ class LollmsTextProcessor:
     def __init__(self, llm: Generator) -> None:
         self._llm = llm
 
+    def generator(self) -> Generator:
+        """What generates; a subclass may choose it anew for each call."""
+        return self._llm
+
+    def thinking_tags(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of markers, besides the usual ones, that enclose the model's thoughts."""
+        return self.generator().capabilities.thinking_tags
+
     def _asker(self, options: Mapping[str, Any], callback: Callback | None = None, ctx_size: int | None = None) -> Asker:
         from ._tasks.ask import Asker
 
-        return Asker(self._llm, options, callback, ctx_size)
+        return Asker(self.generator(), options, callback, ctx_size)
 
     # ---- long texts -----------------------------------------------------------------------------------------------------------
 
@@ -377,10 +385,10 @@ class LollmsTextProcessor:
         """The thoughts of a text, by the marks that this model uses."""
         from ._text.thinking import extract_thinking_blocks
 
-        return extract_thinking_blocks(text, self._llm.capabilities.thinking_tags)
+        return extract_thinking_blocks(text, self.thinking_tags())
 
     def remove_thinking_blocks(self, text: str) -> str:
         """The text without its thoughts, by the marks that this model uses."""
         from ._text.thinking import remove_thinking_blocks
 
-        return remove_thinking_blocks(text, self._llm.capabilities.thinking_tags)
+        return remove_thinking_blocks(text, self.thinking_tags())

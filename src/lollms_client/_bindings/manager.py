@@ -124,6 +124,8 @@ class BindingManager(Generic[B]):
 
     def use(self, binding: B | None, name: str = "") -> None:
         """Uses a binding that the host built by itself; None for none."""
+        if binding is not None and self._prepare is not None:
+            self._prepare(binding)
         with self._lock:
             if binding is not None and name:
                 self._built[name] = binding

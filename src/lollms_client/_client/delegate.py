@@ -1,4 +1,4 @@
-"""Methods of a client that are methods of what it holds, with their own signatures and types."""
+"""Methods of a client that are those of its language model, with their own signatures and types."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from ..lollms_llm_binding import LollmsLLMBinding
-    from ..lollms_text_processing import LollmsTextProcessor
 
-__all__ = ["of_llm", "of_text_processor"]
+__all__ = ["of_llm"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,18 +28,6 @@ def of_llm(method: Callable[Concatenate[LollmsLLMBinding, P], R]) -> Callable[Co
         if streams:
             kwargs.update(llm.left_open(name, args, kwargs))
         answer: R = getattr(llm, name)(*args, **kwargs)
-        return answer
-
-    return call
-
-
-def of_text_processor(method: Callable[Concatenate[LollmsTextProcessor, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A method of the text processor as one of the client."""
-    name = method.__name__
-
-    @functools.wraps(method)
-    def call(client: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        answer: R = getattr(client.need("llm").tp, name)(*args, **kwargs)
         return answer
 
     return call
