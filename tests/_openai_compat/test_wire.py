@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lollms_client._openai_compat.wire import chat_body, deltas_of
 from lollms_client._bindings.request import ChatRequest, Sampling
 from lollms_client._http.sse import SseEvent
+from lollms_client._openai_compat.wire import chat_body, deltas_of
 from lollms_client._stream.deltas import FinishDelta, ReasoningDelta, ToolCallDelta
 from lollms_client.errors import BackendProtocolError, BackendUnavailableError, ContextWindowError
 from lollms_client.events import Usage

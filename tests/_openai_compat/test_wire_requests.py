@@ -15,7 +15,10 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 20
 NARROW = Wire(template_kwargs=False, silence=False)
 
 
-def _body(wire: Wire = Wire(), facts: ModelFacts = ModelFacts(), **asked):
+ANY, PLAIN = Wire(), ModelFacts()
+
+
+def _body(wire: Wire = ANY, facts: ModelFacts = PLAIN, **asked):
     body = chat_body(ChatRequest([], **asked), "m", wire=wire, facts=facts)
     return {k: v for k, v in body.items() if k in ("reasoning_effort", "thinking", "chat_template_kwargs")}
 

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "wire"))
 
-from wire_kit import WireServer  # noqa: E402 - found by the line above
+from wire_kit import WireServer
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from .._http.client import HttpClient
 from .._http.retry import retried
 from .._http.sse import parse_sse
 from .._stream.deltas import Delta
-from ..errors import BackendProtocolError, BackendRefusedError, ConfigurationError
+from ..errors import BackendError, BackendProtocolError, ConfigurationError
 from ..lollms_llm_binding import LollmsLLMBinding
 from .connection import take_connection
 from .names import WireNames, names_of
@@ -185,11 +185,9 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
         with self._running(None) as token:
             try:
                 answer = self._asked(lambda: self.http.get_json("/models", token), token)
-            except BackendRefusedError as error:
-                if error.status_code not in _NO_SUCH_PLACE:
+            except BackendError as error:
+                if not isinstance(error, BackendProtocolError) and error.answered not in _NO_SUCH_PLACE:
                     raise
-                return super().list_models()
-            except BackendProtocolError:
                 return super().list_models()
         return [_model_row(row) for row in _model_rows(answer)] or super().list_models()
 

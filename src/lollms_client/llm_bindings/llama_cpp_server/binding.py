@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import replace
@@ -70,11 +71,10 @@ class LlamaCppServerBinding(OpenAICompatibleBinding):
         """What the server says about itself, `{}` as long as it does not answer."""
         with self._looking:
             if not self._props and time.monotonic() >= self._next_look:
-                try:
+                self._next_look = time.monotonic() + _FACTS_AGAIN
+                with contextlib.suppress(LollmsError):
                     answer = self.native.get_json("/props", read_timeout=_FACTS_TIMEOUT)
                     self._props = answer if isinstance(answer, dict) else {}
-                except LollmsError:
-                    self._next_look = time.monotonic() + _FACTS_AGAIN
             return self._props
 
     def get_model_info(self) -> dict[str, Any]:
