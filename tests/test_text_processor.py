@@ -353,21 +353,26 @@ def test_a_choice_that_is_not_there_is_asked_again(answer):
 
 
 def test_answers_that_are_numbers_are_told_from_the_numbers_of_answers():
-    assert processor('{"choice": 1}').multichoice_question("How many?", ["3", "2", "1"]) == 0
+    for answer, index in (("3", 0), ('{"choice": 3}', 0), ('{"choice": "A"}', 0), ("c.", 2)):
+        assert processor(answer).multichoice_question("How many?", ["3", "2", "1"]) == index
+    letters_and_numbers = ["B", "2", "1"]
+    for answer, index in (("2", 1), ("B", 0), ("Answer 2", 1), ("answer 3.", 2)):
+        assert processor(answer).multichoice_question("Which?", letters_and_numbers) == index
+    assert processor('{"ranking": [1, 2, 3]}').multichoice_ranking("Which?", ["3", "2", "1"]) == [2, 1, 0]
     assert processor("same").multichoice_question("Which?", ["same", "other"]) == 0
 
 
 def test_a_ranking_under_a_schema_that_repeats_an_answer_is_asked_for_the_rest():
-    tp = processor('{"ranking": [2, 2, 2]}', '{"ranking": [2, 2]}', '{"ranking": [1]}', schema=True)
+    tp = processor('{"ranking": [2, 2, 2]}', '{"ranking": [3, 3]}', '{"ranking": [1]}', schema=True)
     assert tp.multichoice_ranking("Which?", FRUIT) == [1, 2, 0]
-    assert "1. apple\n2. plum" in prompt_of(requests(tp)[1])
+    assert "1. apple\n3. plum" in prompt_of(requests(tp)[1])
 
 
 @given(st.lists(st.integers(1, 6), min_size=6, max_size=6))
 def test_every_ranking_has_every_index_once(said):
     def answer(request):
-        size = request.json_schema["properties"]["ranking"]["maxItems"]
-        return json.dumps({"ranking": [min(n, size) for n in said[:size]]})
+        labels = request.json_schema["properties"]["ranking"]["items"]["enum"]
+        return json.dumps({"ranking": [labels[n % len(labels)] for n in said[: len(labels)]]})
 
     ranking = processor(*[answer] * 6, schema=True).multichoice_ranking("Which?", list("abcdef"))
     assert sorted(ranking) == list(range(6))
@@ -566,6 +571,24 @@ def test_code_that_was_cut_off_is_carried_on_without_a_seam(carried_on):
     tp = processor("```python\ndef add(a, b):\n    ret", carried_on)
     assert tp.generate_code("Add.") == ADD
     assert "    ret" in prompt_of(requests(tp)[1])
+
+
+LINES = st.lists(
+    st.sampled_from(["def f(x):", "    return x + 1", "    foo(bar)", "}", "", "value_1 = 1", "x = 2"]), min_size=2, max_size=12
+)
+
+
+@given(LINES, st.data())
+def test_code_cut_anywhere_in_a_line_is_whole_again_where_the_model_begins_with_that_line(lines, data):
+    code = "\n".join([*lines, "the_end()"])
+    cut = data.draw(st.integers(1, len(code) - 1).filter(lambda n: code[:n].rpartition("\n")[2].strip()))
+    begin = code[:cut].rpartition("\n")[0].count("\n") + (1 if "\n" in code[:cut] else 0)
+    rest = code.split("\n")[begin:]
+    whole = code.split("\n")[:begin]
+    if len(whole) > 1 and rest[: len(whole[:3])] == whole[:3]:
+        return  # that looks like beginning anew
+    tp = processor(f"```python\n{code[:cut]}", "```python\n" + "\n".join(rest) + "\n```")
+    assert tp.generate_code("Write.") == code
 
 
 def test_words_about_code_are_no_code():

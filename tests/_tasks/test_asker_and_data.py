@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lollms_client._tasks.ask import TRIES, Asker
+from lollms_client._tasks.ask import TRIES, Asker, Step
 from lollms_client._tasks.chunks import Document, gather, pieces_of
 from lollms_client._tasks.data import code_fence, fenced, inert
 from lollms_client._text.code_blocks import extract_code_blocks
@@ -124,13 +124,20 @@ def test_options_reach_every_request_and_the_callers_system_prompt_comes_first()
     assert request.messages[0] == {"role": "system", "content": "Be brief.\n\nTask."}
 
 
+def test_a_callback_that_takes_params_gets_the_numbers_of_a_step():
+    heard = []
+    one = asker(["a"], callback=lambda chunk, kind, params, metadata: heard.append(params))
+    one.text("p", "s", step=Step("Reading", 2, 5))
+    assert heard[0] == heard[-1] == {"step": 2, "steps": 5}
+
+
 def test_a_step_is_told_from_its_start_to_its_end_and_its_pieces_are_progress():
     heard = []
     one = asker([["a", ReasoningDelta("t"), "b"], ["c"]], callback=lambda chunk, kind: heard.append((chunk, kind.name)))
-    one.text("p", "s", step="Reading")
+    one.text("p", "s", step=Step("Reading", 2, 5))
     one.text("p", "s")
     names = [(chunk, name.removeprefix("MSG_TYPE_")) for chunk, name in heard]
-    assert names == [("Reading", "STEP_START"), ("a", "STEP_PROGRESS"), ("t", "THOUGHT_CHUNK"), ("b", "STEP_PROGRESS"), ("Reading", "STEP_END"), ("c", "CHUNK")]  # fmt: skip
+    assert names == [("Reading part 2 of 5", "STEP_START"), ("a", "STEP_PROGRESS"), ("t", "THOUGHT_CHUNK"), ("b", "STEP_PROGRESS"), ("Reading part 2 of 5", "STEP_END"), ("c", "CHUNK")]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .._bindings.answers import StreamingCallback, adapted, call_with_known
@@ -11,7 +12,7 @@ from .._text.thinking import remove_thinking_blocks
 from ..errors import BackendProtocolError, ConfigurationError
 from ..lollms_types import MSG_TYPE
 
-__all__ = ["TRIES", "Asker", "Generator", "StreamingCallback"]
+__all__ = ["TRIES", "Asker", "Generator", "Step", "StreamingCallback"]
 
 TRIES = 3
 """How often a model is asked for one answer, the first time included."""
@@ -44,6 +45,23 @@ class Generator(Protocol):
 
     def reset_cancel(self) -> None:
         """Forgets an earlier cancelling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of several steps on the way to a result: "Reading part 2 of 5"; its numbers also come as a callback's `params`."""
+
+    what: str
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.what} part {self.number} of {self.of}"
+
+    @property
+    def params(self) -> dict[str, int]:
+        """`{"step", "steps"}`, for a bar of progress."""
+        return {"step": self.number, "steps": self.of}
 
 
 class Asker:
@@ -110,18 +128,18 @@ class Asker:
             )
         return left
 
-    def tell(self, text: str, kind: MSG_TYPE) -> None:
+    def _tell(self, text: str, kind: MSG_TYPE, params: dict[str, Any] | None = None) -> None:
         """Tells the callback; False from it stops the task."""
-        if self._say is not None and self._say(text, kind) is False:
+        if self._say is not None and self._say(text, kind, params) is False:
             self._told_to_stop = True
 
-    def text(self, prompt: str, system: str, *, step: str = "", most: int | None = None) -> str:
+    def text(self, prompt: str, system: str, *, step: Step | None = None, most: int | None = None) -> str:
         """The model's answer in words, without thoughts.
 
         Args:
             prompt: The request.
             system: The task's instructions.
-            step: The name of an intermediate step: its pieces are progress. "" for the result itself.
+            step: The step that this is, whose pieces are progress; None for the result itself.
             most: Tokens of the answer at most, where that is less than otherwise.
 
         Returns:
@@ -131,16 +149,16 @@ class Asker:
             BackendProtocolError: The model answered nothing, several times.
         """
         if step:
-            self.tell(step, MSG_TYPE.MSG_TYPE_STEP_START)
+            self._tell(str(step), MSG_TYPE.MSG_TYPE_STEP_START, step.params)
         said = ""
         for _ in range(TRIES):
             if said or self.stopped():
                 break
-            said = self.ask(prompt, system, progress=bool(step), most=most).strip()
+            said = self.ask(prompt, system, progress=step is not None, most=most).strip()
         if not said and not self.stopped():
             raise BackendProtocolError(f"The model said nothing, {TRIES} times (thoughts do not count): {_begin_of(prompt)}")
         if step:
-            self.tell(step, MSG_TYPE.MSG_TYPE_STEP_END)
+            self._tell(str(step), MSG_TYPE.MSG_TYPE_STEP_END, step.params)
         return said
 
     def ask(
@@ -173,7 +191,7 @@ class Asker:
     def _heard(self, progress: bool) -> Callable[..., bool]:
         def heard(chunk: str, kind: MSG_TYPE = MSG_TYPE.MSG_TYPE_CHUNK, params: Any = None, metadata: Any = None) -> bool:
             progressing = progress and kind in (MSG_TYPE.MSG_TYPE_CHUNK, MSG_TYPE.MSG_TYPE_CONTENT)
-            self.tell(chunk, MSG_TYPE.MSG_TYPE_STEP_PROGRESS if progressing else kind)
+            self._tell(chunk, MSG_TYPE.MSG_TYPE_STEP_PROGRESS if progressing else kind, params)
             return not self._told_to_stop
 
         return heard

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .._text.chunking import split_text
 from ..errors import ConfigurationError
-from .ask import Asker
+from .ask import Asker, Step
 from .data import ONLY_DATA, fenced, inert
 
 __all__ = ["Document", "Found", "gather", "pieces_of"]
@@ -90,7 +90,7 @@ def _read(asker: Asker, request: str, documents: Sequence[Document], size: int) 
         if asker.stopped():
             break
         prompt = f"{_blocks('text', [piece])}\n\nRequest: {request}"
-        note = asker.text(prompt, _NOTE, step=f"Reading part {number} of {len(pieces)}", most=size // _NOTES_TOGETHER)
+        note = asker.text(prompt, _NOTE, step=Step("Reading", number, len(pieces)), most=size // _NOTES_TOGETHER)
         if note and note.strip(" .*`\"'").upper() != _NOTHING:
             notes.append(Document(inert(note), piece.source))
     return notes
@@ -116,7 +116,7 @@ def _merged(asker: Asker, request: str, notes: list[Document], room: int) -> lis
     for number, group in enumerate(groups, 1):
         if asker.stopped():
             return [*merged, *(note for rest in groups[number - 1 :] for note in rest)]
-        step = f"Merging notes, part {number} of {len(groups)}"
+        step = Step("Merging notes,", number, len(groups))
         prompt = f"{_blocks('notes', group)}\n\nRequest: {request}"
         said = asker.text(prompt, _FOLD, step=step, most=room // _NOTES_TOGETHER)
         sources = {note.source for note in group}

@@ -156,8 +156,11 @@ def _joined(code: str, new: str, *, complete: bool) -> str:
     """Code and its continuation, without what the continuation repeats."""
     old_lines, new_lines = code.split("\n"), new.lstrip("\n").split("\n")
     cut = old_lines.pop()
-    if _telling(begin := old_lines[:_ANEW_LINES]) and new_lines[: len(begin)] == begin:  # written anew from the first line
+    begin = old_lines[:_ANEW_LINES]
+    if len(begin) > 1 and _telling(begin) and new_lines[: len(begin)] == begin:  # written anew from the first line
         return new if complete or len(new) > len(code) else code
+    if cut.strip() and new_lines[0].startswith(cut):  # as it was asked for
+        return "\n".join([*old_lines, *new_lines])
     if cut.strip() and not new_lines[0][:1].isspace() and not any(line.startswith(cut) for line in new_lines):
         return "\n".join([*old_lines, cut + new_lines[0], *new_lines[1:]])  # carried on in the middle of the line
     for size in range(min(len(old_lines), len(new_lines)), 0, -1):

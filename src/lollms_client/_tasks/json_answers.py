@@ -10,6 +10,7 @@ from .._text.json_repair import JsonResult, repair_json
 from .._tools.validate import Mismatch
 from ..errors import BackendProtocolError, CancelledError, StreamError
 from .ask import TRIES, Asker
+from .data import inert
 
 __all__ = ["Wrong", "ask_value"]
 
@@ -59,7 +60,9 @@ def ask_value(
             problem = f"{mismatch.where('answer')}: {mismatch.problem}"
         except Wrong as wrong:
             problem = str(wrong)
-        asked = f"{prompt}\n\nYour answer before this one was wrong: {problem}. Answer again, in the form that is asked for."
+        asked = (
+            f"{prompt}\n\nYour answer before this one was wrong: {inert(problem)}. Answer again, in the form that is asked for."
+        )
     if asker.stopped():
         raise CancelledError("The task was stopped before its answer was whole.")
     shown = answer.strip()[:200]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_uppercase
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import ConfigurationError
@@ -15,7 +17,8 @@ from .structured import checked
 __all__ = ["choose", "rank", "yes_or_no"]
 
 _YES_NO = re.compile(r"\W*(yes|no|true|false)\W*", re.IGNORECASE)
-_NUMBER = re.compile(r"\W*(\d{1,6})\W*")
+_DRESS = " .:*_`\"'()[]"  # what may stand around a label
+_NO_CHOICES: Mapping[str, str] = MappingProxyType({})
 _SPOKEN = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -55,15 +58,16 @@ def choose(asker: Asker, question: str, answers: Sequence[str], data: str, expla
         `{"index": int}` (0 is the first), with "explanation" where one was asked for.
     """
     choices = _choices(answers)
-    schema = _schema("choice", {"enum": list(range(1, len(choices) + 1))}, explain)
+    labels = list(choices)
+    schema = _schema("choice", {"enum": labels}, explain)
 
     def tidy(value: Any) -> Any:
-        return _with_answer(value, "choice", lambda said: _number(said, choices), alone=not explain)
+        return _with_answer(value, "choice", lambda said: _label(said, choices), alone=not explain)
 
-    system = "Choose the number of the answer that is right." + (" Explain first, in a sentence or two." if explain else "")
+    system = "Choose the label of the answer that is right." + (" Explain first, in a sentence or two." if explain else "")
     prompt = _asked(question, data, choices)
     found = ask_value(asker, prompt, _told(system, data), schema, checked(schema), tidy)
-    return {"index": found.pop("choice") - 1, **found}
+    return {"index": labels.index(found.pop("choice")), **found}
 
 
 def rank(asker: Asker, question: str, answers: Sequence[str], data: str, explain: bool) -> dict[str, Any]:
@@ -75,38 +79,40 @@ def rank(asker: Asker, question: str, answers: Sequence[str], data: str, explain
         `{"ranking": [int]}`, each index once, with "explanation" where one was asked for.
     """
     choices = _choices(answers)
-    order: list[int] = []
+    labels = list(choices)
+    order: list[str] = []
     explanation = ""
-    while len(order) < len(choices):
-        left = [index for index in range(len(choices)) if index not in order]
-        found = _rank_once(asker, question, [choices[index] for index in left], data, explain and not order)
+    while len(order) < len(labels):
+        left = {label: choices[label] for label in labels if label not in order}
+        found = _rank_once(asker, question, left, data, explain and not order)
         explanation = explanation or found.get("explanation", "")
-        order += [left[number - 1] for number in dict.fromkeys(_until_repeated(found["ranking"]))]
-    return {"ranking": order, **({"explanation": explanation} if explain else {})}
+        order += _until_repeated(found["ranking"])
+    ranking = [labels.index(label) for label in order]
+    return {"ranking": ranking, **({"explanation": explanation} if explain else {})}
 
 
-def _rank_once(asker: Asker, question: str, choices: list[str], data: str, explain: bool) -> dict[str, Any]:
+def _rank_once(asker: Asker, question: str, choices: dict[str, str], data: str, explain: bool) -> dict[str, Any]:
     size = len(choices)
-    ranking = {"type": "array", "items": {"enum": list(range(1, size + 1))}, "minItems": size, "maxItems": size}
+    ranking = {"type": "array", "items": {"enum": list(choices)}, "minItems": size, "maxItems": size}
     schema = _schema("ranking", ranking, explain)
 
     def tidy(value: Any) -> Any:
         if isinstance(value, list) and not explain:
             value = {"ranking": value}
         if isinstance(value, dict) and isinstance(value.get("ranking"), list):
-            return {**value, "ranking": [_number(one, choices) for one in value["ranking"]]}
+            return {**value, "ranking": [_label(one, choices) for one in value["ranking"]]}
         return value
 
-    system = "Order the numbers of the answers by how well they answer the question, the best first, each number once."
+    system = "Order the labels of the answers by how well they answer the question, the best first, each label once."
     system += " Explain first, in a sentence or two." if explain else ""
     return ask_value(asker, _asked(question, data, choices), _told(system, data), schema, checked(schema), tidy)
 
 
-def _until_repeated(numbers: list[int]) -> list[int]:
-    for position, number in enumerate(numbers):
-        if number in numbers[:position]:
-            return numbers[:position]
-    return numbers
+def _until_repeated(labels: list[str]) -> list[str]:
+    for position, label in enumerate(labels):
+        if label in labels[:position]:
+            return labels[:position]
+    return labels
 
 
 def _schema(name: str, answer: dict[str, Any], explain: bool) -> dict[str, Any]:
@@ -122,33 +128,44 @@ def _with_answer(value: Any, name: str, mend: Callable[[Any], Any], *, alone: bo
     return {name: mend(value)} if alone else value
 
 
-def _number(said: Any, choices: list[str]) -> Any:
-    """The number of a choice that was given as such, as text, or by the answer's own words."""
+def _label(said: Any, choices: dict[str, str]) -> Any:
+    """The label of a choice that was given as such, or by the answer's own words; else what was said."""
+    if type(said) is int:
+        said = str(said)
     if not isinstance(said, str):
         return said
-    alike = [index for index, choice in enumerate(choices, 1) if choice.casefold() == " ".join(said.split()).casefold()]
+    words = " ".join(said.split()).casefold()
+    alike = [label for label, choice in choices.items() if words == choice.casefold()]
     if len(alike) == 1:
         return alike[0]
-    digits = _NUMBER.fullmatch(said)
-    return int(digits[1]) if digits else said
+    return next((label for label in choices if words.strip(_DRESS) == label.casefold()), said)
 
 
-def _choices(answers: Sequence[str]) -> list[str]:
-    """The answers, a line each.
+def _choices(answers: Sequence[str]) -> dict[str, str]:
+    """The answers, a line each, under labels that none of them could be taken for: numbers, else letters, else longer words.
 
     Raises:
         ConfigurationError: There are none, or one text was given in place of a list.
     """
     if isinstance(answers, str) or not answers:
         raise ConfigurationError(f"The possible answers are a list of at least one text; this is {answers!r}.")
-    return [" ".join(inert(str(answer)).split()) for answer in answers]
+    lines = [" ".join(inert(str(answer)).split()) for answer in answers]
+    taken = {line.casefold() for line in lines}
+    numbers = [str(number) for number in range(1, len(lines) + 1)]
+    letters = list(ascii_uppercase[: len(lines)]) if len(lines) <= len(ascii_uppercase) else numbers
+    for labels in (numbers, letters):
+        if taken.isdisjoint(label.casefold() for label in labels):
+            break
+    else:
+        labels = [f"Answer {number}" for number in numbers]
+    return dict(zip(labels, lines, strict=True))
 
 
-def _asked(question: str, data: str, choices: Sequence[str] = ()) -> str:
+def _asked(question: str, data: str, choices: Mapping[str, str] = _NO_CHOICES) -> str:
     parts = [data] if data else []
     parts.append(f"Question: {question}")
     if choices:
-        parts.append("\n".join(["Answers:", *(f"{number}. {choice}" for number, choice in enumerate(choices, 1))]))
+        parts.append("\n".join(["Answers:", *(f"{label}. {choice}" for label, choice in choices.items())]))
     return "\n\n".join(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._text.chunking import split_text
-from .ask import Asker
+from .ask import Asker, Step
 from .chunks import Document, pieces_of
 from .data import ONLY_DATA, fenced, inert
 
@@ -44,7 +44,7 @@ def summarize(asker: Asker, text: str, context: str, task: str, form: str, tone:
             break
         so_far = fenced("summary", _fitting(asker, inert(summary))) + "\n\n" if summary else ""
         prompt = f"{about}{so_far}{fenced('text', piece)}"
-        step = "" if number == len(pieces) else f"Summarizing part {number} of {len(pieces)}"
+        step = Step("Summarizing", number, len(pieces)) if number < len(pieces) else None
         summary = asker.text(prompt, f"{_CARRY_ON} {system}", step=step) or summary
     return summary
 
