@@ -320,7 +320,7 @@ class LollmsClient(LollmsTextProcessor):
         from ._agent.headless import HeadlessHost
         from ._agent.loop import run_turn
         from ._agent.options import turn_options
-        from ._http import CancelToken
+        from ._http.cancel import CancelToken, surrounding_token
 
         llm: LollmsLLMBinding = self.need("llm")
         workspace = Path(workspace_path).resolve() if workspace_path is not None else None
@@ -328,9 +328,10 @@ class LollmsClient(LollmsTextProcessor):
             workspace.mkdir(parents=True, exist_ok=True)
         packed = turn_options(prompt, {"lollms_client_instance": self}, options)
         host = HeadlessHost(llm, tools, workspace, system_prompt, [dict(m) for m in messages])
-        token = CancelToken()
+        token, around = CancelToken(), surrounding_token()
 
         def turn() -> Iterator[Event]:
+            forget = around.on_cancel(token.cancel) if around is not None else None
             with self._lock:
                 self._turns.add(token)
             try:
@@ -338,6 +339,8 @@ class LollmsClient(LollmsTextProcessor):
             finally:
                 with self._lock:
                     self._turns.discard(token)
+                if forget is not None:
+                    forget()
 
         return turn(), token
 

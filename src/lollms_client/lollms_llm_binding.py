@@ -230,8 +230,9 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         if not _defines(type(self), "stream"):
             return self._documented_call(request, callback)
         from ._bindings.answers import collect
+        from ._http.cancel import surrounding_token
 
-        return collect(self.stream(request), callback, pieces, self.capabilities)
+        return collect(self.stream(request, surrounding_token()), callback, pieces, self.capabilities)
 
     def _documented_call(self, request: ChatRequest, callback: StreamingCallback | None) -> str:
         """A request through the documented call that the subclass defines."""

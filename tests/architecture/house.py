@@ -18,7 +18,7 @@ FLOORS: dict[str, int] = {
     **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),
-    **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "testing", "models"], 5),
+    **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models"], 5),
     **dict.fromkeys(["cli", "evals"], 6),
 }
 """Package or module below `lollms_client` -> its floor. A new room is added here, or the tests fail."""

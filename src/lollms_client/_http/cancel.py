@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 
 from ..errors import CancelledError
 
-__all__ = ["CancelToken"]
+__all__ = ["CancelToken", "cancellable_by", "surrounding_token"]
 
 
 class CancelToken:
@@ -72,3 +74,21 @@ class CancelToken:
         """
         if self._event.is_set():
             raise CancelledError("The request was cancelled.")
+
+
+_surrounding: ContextVar[CancelToken | None] = ContextVar("lollms_cancel_token", default=None)
+
+
+def surrounding_token() -> CancelToken | None:
+    """The token by which whoever surrounds this code ends what it calls, None where nobody does."""
+    return _surrounding.get()
+
+
+@contextlib.contextmanager
+def cancellable_by(token: CancelToken) -> Iterator[None]:
+    """Within this block, and in threads that take over its context, requests and turns end when the token is cancelled."""
+    before = _surrounding.set(token)
+    try:
+        yield
+    finally:
+        _surrounding.reset(before)

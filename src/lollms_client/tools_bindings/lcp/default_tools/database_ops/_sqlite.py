@@ -433,5 +433,6 @@ def _hint(connection: sqlite3.Connection, said: str) -> str:
     there = "; ".join(f"{table}({', '.join(columns[:40])})" for table, columns in list(tables.items())[:20])
     meant = f" Did you mean {' or '.join(near)}?" if near and "no such" in said else ""
     if owners and "no such column" in said:
-        meant = f" {known[wanted]} is a column of {' and of '.join(owners)}: name that table in FROM, joined where others are needed."
+        home = " and of ".join(owners)
+        meant = f" {known[wanted]} is a column of {home}: name that table in FROM, joined where others are needed."
     return f"{meant} The tables are: {there}."
