@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import shutil
+import subprocess
 import threading
 import time
 
 import pytest
-from wire_kit import USAGE, Asked, breaks, delta, events, fragment, holds, says, status, whole
+from wire_kit import USAGE, Asked, WireServer, breaks, delta, events, fragment, holds, says, status, whole
 
 from lollms_client._bindings.request import ChatRequest
 from lollms_client._http import CancelToken
@@ -350,3 +353,49 @@ def test_parallel_calls_are_told_apart_in_a_whole_turn(server, chunks, tmp_path)
     ids = [call["id"] for call in sent[0]["tool_calls"]]
     assert len(set(ids)) == 2
     assert [m["tool_call_id"] for m in sent[1:]] == ids
+
+
+# ---- TLS -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate of this machine that nobody trusts, with its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("makes a certificate with the program openssl, which is not installed")
+    made = tmp_path / "both.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    out = ["-keyout", str(made), "-out", str(tmp_path / "certificate.pem"), "-days", "2"]
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *out, *names], check=True, capture_output=True, timeout=50
+    )
+    made.write_text(made.read_text() + (tmp_path / "certificate.pem").read_text())
+    return made
+
+
+def test_a_certificate_is_checked_unless_it_is_named_or_the_check_is_off(certificate):
+    server = WireServer(certificate)
+    server.chats(says("a"))
+    try:
+        for settings in ({"certificate_file": str(certificate)}, {"verify_ssl": False}):
+            with contextlib.closing(OpenAIBinding("m", base_url=server.url, retries=0, **settings)) as binding:
+                assert binding.generate_text("hello") == "a"
+        doubtful, refused = OpenAIBinding("m", base_url=server.url, retries=0), r"is not trusted.*certificate_file"
+        with contextlib.closing(doubtful), pytest.raises(BackendUnavailableError, match=refused):
+            doubtful.generate_text("hello")
+    finally:
+        server.close()
+
+
+def test_cancel_ends_a_request_over_tls_too(certificate):
+    server, arrived = WireServer(certificate), threading.Event()
+    server.chats(holds(arrived))
+    try:
+        binding = OpenAIBinding("m", base_url=server.url, certificate_file=str(certificate))
+        at = _cancels(binding.cancel, arrived)
+        with contextlib.closing(binding), pytest.raises(CancelledError):
+            _stream(binding)
+        assert time.monotonic() - at[0] < 2
+    finally:
+        server.close()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 CHAT = "/v1/chat/completions"
@@ -30,19 +32,26 @@ Answer = Callable[[socket.socket, Asked], None]
 class WireServer:
     """Serves each connection in a thread; each request of a path gets the next of its answers, the last one for ever.
 
+    Args:
+        certificate: A file with a certificate and its key, for a server that speaks TLS.
+
     Attributes:
         asked: The requests so far.
         connections: How many connections were made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
+        self._tls: ssl.SSLContext | None = None
+        if certificate is not None:
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(certificate)
         self.asked: list[Asked] = []
         self.connections = 0
         self._answers: dict[str, list[Answer]] = {}
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
-        self.root = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.root = f"http{'s' if self._tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
         self.url = f"{self.root}/v1"
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -74,6 +83,10 @@ class WireServer:
             threading.Thread(target=self._serve, args=(conn,), daemon=True).start()
 
     def _serve(self, conn: socket.socket) -> None:
+        if self._tls is not None:
+            with contextlib.suppress(OSError):
+                conn = self._tls.wrap_socket(conn, server_side=True)
+                self._open.append(conn)
         with contextlib.suppress(OSError, ValueError), conn.makefile("rb") as reader:
             while (asked := _read(reader)) is not None:
                 with self._lock:

@@ -214,7 +214,9 @@ class HttpClient:
 
                 from .transport import CancellableTransport
 
-                transport = CancellableTransport(_proxy_for(self.base_url) if self._trust_env else None, self._verify)
+                proxy = _proxy_for(self.base_url) if self._trust_env else None
+                tls = any(url.startswith("https:") for url in (self.base_url, proxy or ""))
+                transport = CancellableTransport(proxy, self._verify, tls)
                 self._client = httpx.Client(transport=transport, headers=self._headers, trust_env=False, follow_redirects=True)
             return self._client
 

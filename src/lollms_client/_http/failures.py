@@ -38,6 +38,11 @@ def from_exception(error: Exception, where: str) -> LollmsError:
     if isinstance(error, LollmsError):
         return error
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return BackendUnavailableError(
+            f"The certificate of {where} is not trusted ({said}). Name a file of certificates to trust (certificate_file), "
+            "or, if you know the server, do without the check (verify_ssl)."
+        )
     if isinstance(error, (httpx.ConnectError, httpcore.ConnectError, httpx.ConnectTimeout, httpcore.ConnectTimeout)):
         return BackendUnavailableError(f"Nothing answers at {where} ({said}). Is the server running, and is the address right?")
     if isinstance(error, (httpx.TimeoutException, httpcore.TimeoutException)):

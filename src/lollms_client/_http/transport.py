@@ -135,21 +135,26 @@ class _ResponseStream(httpx.SyncByteStream):
         self._stream.close()
 
 
+def _trusted(verify: bool | str) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
+    return httpx.create_ssl_context(verify=context, trust_env=True)
+
+
 class CancellableTransport(httpx.BaseTransport):
     """Plain HTTP/1.1 with pooled connections, each of them under the guard of the request that uses it.
 
     Args:
         proxy: Address of an HTTP proxy, None for none.
         verify: Whether TLS certificates are checked; the name of a file of certificates to trust is a yes.
+        tls: Whether TLS is to be expected. Reading the certificates to trust takes as long as a hundred small requests; a plain
+            server that redirects to TLS is trusted as the system says.
 
     Errors come out as httpcore raises them; `failures.from_exception` knows both families.
     """
 
-    def __init__(self, proxy: str | None = None, verify: bool | str = True) -> None:
-        trusted = ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
-        context = httpx.create_ssl_context(verify=trusted, trust_env=True)
+    def __init__(self, proxy: str | None = None, verify: bool | str = True, tls: bool = True) -> None:
         settings: dict[str, Any] = {
-            "ssl_context": context,
+            "ssl_context": _trusted(verify) if tls else None,
             "max_connections": 100,
             "max_keepalive_connections": 20,
             "keepalive_expiry": 4.0,  # below the five seconds after which common servers hang up

@@ -69,7 +69,7 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
         connection = take_connection(settings)
         super().__init__(binding_name, model_name=model_name, **settings)
         self._refuse_unknown()
-        vendor = self.vendor()
+        vendor = self._vendor = self.vendor()
         self.base_url = connection.address(vendor, self.binding_name)
         self.http = connection.client(self.base_url, vendor)
         self.retry = connection.retry_policy()
@@ -87,7 +87,7 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
 
     def client_of(self, url: str) -> HttpClient:
         """A client of another address of the same server."""
-        return self._connection.client(url, self.vendor())
+        return self._connection.client(url, self._vendor)
 
     def _refuse_unknown(self) -> None:
         if not self.config:
