@@ -91,6 +91,7 @@ def test_every_modality_has_its_attribute_its_registries_and_its_manager(folders
         assert "mine" in getattr(client, f"{m}_binding_manager").get_available_bindings()
 
 
+@pytest.mark.req("CT-C.18", "DG-core.2")
 def test_each_modality_answers_through_the_client(folders):
     client = LollmsClient(**{f"{m}_binding_name": "mine" for m in MODALITIES}, **folders)
     assert client.generate_image("a", "b", width=8, height=9) == b"a b 8x9"

@@ -13,24 +13,37 @@ from lollms_client.errors import ConfigurationError
 translate_reasoning_effort = LollmsLLMBinding.translate_reasoning_effort
 
 TABLE = [
-    pytest.param("max", ["low", "medium", "high"], None, "high", marks=pytest.mark.req("DG-effort.2")),
-    pytest.param("medium", ["high", "max"], None, "high", marks=pytest.mark.req("DG-effort.3")),
-    pytest.param("medium", ["low", "high"], None, "high", marks=pytest.mark.req("CT-E.4")),
-    pytest.param("high", ["none", "low", "medium"], None, "medium", marks=pytest.mark.req("CT-E.5")),
-    pytest.param("none", ["none", "low"], None, "none", marks=pytest.mark.req("CT-E.6")),
-    pytest.param("none", ["low", "high"], None, None, marks=pytest.mark.req("CT-E.6")),
-    pytest.param(None, ["low", "high"], None, None, marks=pytest.mark.req("CT-E.7")),
-    pytest.param(None, ["low", "high"], True, "high", marks=pytest.mark.req("CT-E.7")),
-    pytest.param("low", ["medium", "high"], False, None, marks=pytest.mark.req("CT-E.8")),
-    pytest.param("MAX", ["Low", "High"], None, "High", marks=pytest.mark.req("CT-E.9")),
-    pytest.param("medium", ["fast", "slow", "deep"], None, "slow", marks=pytest.mark.req("CT-E.10")),
-    pytest.param(0.7, ["low", "medium", "high"], None, "medium", marks=pytest.mark.req("CT-E.11")),
-    pytest.param("0.7", ["low", "medium", "high"], None, "medium", marks=pytest.mark.req("CT-E.11")),
-    pytest.param("0.0", ["low", "high"], None, None, marks=pytest.mark.req("CT-E.12")),
+    ("max", ["low", "medium", "high"], None, "high"),
+    ("medium", ["high", "max"], None, "high"),
+    ("medium", ["low", "high"], None, "high"),
+    ("high", ["none", "low", "medium"], None, "medium"),
+    ("none", ["none", "low"], None, "none"),
+    ("none", ["low", "high"], None, None),
+    (None, ["low", "high"], None, None),
+    (None, ["low", "high"], True, "high"),
+    ("low", ["medium", "high"], False, None),
+    ("MAX", ["Low", "High"], None, "High"),
+    ("medium", ["fast", "slow", "deep"], None, "slow"),
+    (0.7, ["low", "medium", "high"], None, "medium"),
+    ("0.7", ["low", "medium", "high"], None, "medium"),
+    ("0.0", ["low", "high"], None, None),
 ]
 
 
-@pytest.mark.req("CT-E.1")
+@pytest.mark.req(
+    "CT-E.1",
+    "CT-E.4",
+    "CT-E.5",
+    "CT-E.6",
+    "CT-E.7",
+    "CT-E.8",
+    "CT-E.9",
+    "CT-E.10",
+    "CT-E.11",
+    "CT-E.12",
+    "DG-effort.2",
+    "DG-effort.3",
+)
 @pytest.mark.parametrize(("effort", "supported", "think", "level"), TABLE)
 def test_an_effort_becomes_the_level_of_the_table(effort, supported, think, level):
     assert translate_reasoning_effort(effort, supported, think) == level

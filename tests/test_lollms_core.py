@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import inspect
 import threading
 
 import pytest
 
 from lollms_client import LollmsClient
 from lollms_client import events as ev
+from lollms_client._bindings.request import Capabilities
 from lollms_client.errors import ConfigurationError, NotConfiguredError, UnknownNameError
 from lollms_client.testing import Reply, ScriptedLLM, ScriptedTools, call
 from lollms_client.tools_bindings.lcp import LCPBinding
@@ -187,3 +190,73 @@ def test_chat_answers_a_discussion_as_it_stands():
     client.llm = ScriptedLLM(["Hello"])
     assert client.chat(Discussion()) == "Hello"
     assert client.llm.requests[0].messages == [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.req("CT-C.8", "DG-core.3", "DG-video.1")
+def test_generate_text_takes_the_documented_keywords_and_hands_them_to_the_model():
+    names = [
+        "prompt", "images", "videos", "system_prompt", "n_predict", "stream", "temperature", "top_k", "top_p", "repeat_penalty",
+        "repeat_last_n", "seed", "streaming_callback", "think", "reasoning_effort",
+    ]  # fmt: skip
+    parameters = inspect.signature(LollmsClient().generate_text).parameters
+    assert list(parameters)[: len(names)] == names
+    assert LollmsClient.generate is LollmsClient.generate_text
+    client = LollmsClient()
+    client.llm = ScriptedLLM(["Hello"], capabilities=Capabilities(vision=True, video=True))
+    sampling = {
+        "n_predict": 1,
+        "temperature": 0.2,
+        "top_k": 3,
+        "top_p": 0.4,
+        "repeat_penalty": 1.5,
+        "repeat_last_n": 6,
+        "seed": 7,
+    }
+    url = "https://example.org/a"
+    answer = client.generate("Hi", [url], [url], "Be kind.", stream=True, think=True, reasoning_effort="low", **sampling)
+    assert answer == "Hello"
+    asked = client.llm.requests[0]
+    assert asked.messages[0] == {"role": "system", "content": "Be kind."}
+    assert [part["type"] for part in asked.messages[1]["content"]] == ["text", "image_url", "video_url"]
+    assert {name: getattr(asked.sampling, name) for name in sampling} == sampling
+    assert (asked.think, asked.reasoning_effort) == (True, "low")
+
+
+@pytest.mark.req("CT-C.9")
+def test_the_other_calls_on_the_active_model_are_there():
+    class Known(ScriptedLLM):
+        def embed(self, text, **kwargs):
+            return [float(len(text))]
+
+    client = LollmsClient()
+    client.llm = Known(["one", "two"], capabilities=Capabilities(context_size=99, vision=True))
+    messages = [{"role": "user", "content": "Hi"}]
+    assert client.generate_from_messages(messages, temperature=0.1) == "one"
+    assert client.llm.requests[0].messages == messages
+    assert client.detokenize(client.tokenize("abc")) == "abc"
+    assert (client.count_tokens("abc"), client.embed("abc"), client.get_ctx_size()) == (3, [3.0], 99)
+    assert client.list_models() == [{"model_name": "scripted"}]
+    assert (client.has_vision_capability(), client.has_video_capability()) == (True, False)
+    client.cancel()
+    assert client.llm.is_cancelled()
+    assert client.chat(type("Discussion", (), {"export": lambda self, fmt: messages})()) == "two"
+
+
+@pytest.mark.req("CT-C.17", "DG-structure.14")
+def test_the_completion_formats_have_their_documented_values():
+    from lollms_client import ELF_COMPLETION_FORMAT, MSG_TYPE, lollms_types
+
+    assert (ELF_COMPLETION_FORMAT.Instruct.value, ELF_COMPLETION_FORMAT.Chat.value) == (0, 1)
+    assert (lollms_types.MSG_TYPE, lollms_types.ELF_COMPLETION_FORMAT) == (MSG_TYPE, ELF_COMPLETION_FORMAT)
+
+
+@pytest.mark.req("DG-structure.5", "DG-structure.15", "DG-utils.1")
+def test_documented_modules_are_where_they_are_documented_and_the_former_ones_are_gone():
+    from lollms_client import lollms_core, lollms_utilities
+
+    assert lollms_core.LollmsClient is LollmsClient
+    assert callable(LollmsClient.generate_with_mcp)
+    assert callable(LollmsClient.sequential_summarize)
+    assert callable(lollms_utilities.normalize_video_input)
+    for gone in ("lollms_functions", "lollms_tasks"):
+        assert importlib.util.find_spec(f"lollms_client.{gone}") is None
