@@ -46,14 +46,15 @@ def test_what_the_server_says_about_itself_is_asked_once_and_what_was_said_goes_
     binding = bound()
     assert server.asked == []
     able = binding.capabilities
-    assert (able.context_size, able.vision, able.native_tools, able.parallel_tool_calls) == (4096, True, True, False)
+    assert (able.context_size, able.vision, able.video) == (4096, True, False)
     assert able.json_schema
+    assert not able.native_tools, "that a template renders tools does not say that calls come back"
     assert binding.get_ctx_size() == 4096
     assert binding.get_model_info()["name"] == "toy"
     assert binding.ps() == [{"model_name": "toy", "path": "/models/toy.gguf", "context_size": 4096, "n_parallel": 2}]
     assert len(server.asked) == 1
-    said = bound(capabilities={"native_tools": False, "context_size": 100}).capabilities
-    assert (said.native_tools, said.context_size, said.vision) == (False, 100, True)
+    said = bound(capabilities={"native_tools": True, "context_size": 100}).capabilities
+    assert (said.native_tools, said.context_size, said.vision) == (True, 100, True)
 
 
 @pytest.mark.parametrize("answer", [status(404), status(503), whole(b"x"), whole([1])])
@@ -62,7 +63,7 @@ def test_a_server_that_does_not_say_has_what_was_configured_and_is_not_asked_at_
     binding = bound(ctx_size=2048)
     for _ in range(3):
         assert binding.capabilities.json_schema
-        assert not binding.capabilities.native_tools
+        assert not binding.capabilities.vision
     assert binding.get_ctx_size() == 2048
     assert binding.ps() == []
     assert len(server.asked) == 1

@@ -24,8 +24,10 @@ class LlamaCppServerBinding(OpenAICompatibleBinding):
     """A client of a llama.cpp server; keywords as OpenAICompatibleBinding.
 
     A server serves the model that it was started with, so `model_name` may be left out. What it says about itself (`/props`:
-    context, pictures, whether its template has tool calls) is asked once, when it is first needed; until it answers, what was
-    configured holds.
+    context, pictures, videos) is asked once, when it is first needed; until it answers, what was configured holds.
+
+    Tools are asked for under a schema, which every model follows here. Native tool calls are for those who know that server and
+    model have them (`capabilities={"native_tools": True}`): that a template renders tools does not say that calls come back.
     """
 
     def __init__(
@@ -52,14 +54,11 @@ class LlamaCppServerBinding(OpenAICompatibleBinding):
         props = self.props()
         if not props:
             return self._configured
-        modalities, template = _mapping(props, "modalities"), _mapping(props, "chat_template_caps")
-        settings = _mapping(props, "default_generation_settings")
+        modalities = _mapping(props, "modalities")
         facts: dict[str, Any] = {
-            "context_size": settings.get("n_ctx"),
+            "context_size": _mapping(props, "default_generation_settings").get("n_ctx"),
             "vision": bool(modalities.get("vision")),
             "video": bool(modalities.get("video")),
-            "native_tools": bool(template.get("supports_tool_calls")),
-            "parallel_tool_calls": bool(template.get("supports_parallel_tool_calls")),
         }
         return replace(self._configured, **{k: v for k, v in facts.items() if v is not None and k not in self._said})
 
