@@ -109,7 +109,12 @@ def test_what_a_vendor_takes_is_data_by_address_and_what_the_host_says_wins():
 
 
 @pytest.mark.parametrize(
-    ("said", "match"), [({"sttrict": True}, "no 'sttrict'.*strict"), ({"strict": "yes"}, r"wire\.strict should be true or false")]
+    ("said", "match"),
+    [
+        ({"sttrict": True}, "no 'sttrict'.*strict"),
+        ({"strict": "yes"}, r"wire\.strict should be true or false"),
+        ({"sampling": {"topk": "k"}}, "sampling maps .*top_k"),
+    ],
 )
 def test_a_wire_that_cannot_be_is_refused_with_its_field(said, match):
     with pytest.raises(ConfigurationError, match=match):

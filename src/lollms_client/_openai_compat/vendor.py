@@ -74,6 +74,8 @@ class Wire:
             if not isinstance(value, Mapping if name == "sampling" else bool):
                 wanted = "a mapping" if name == "sampling" else "true or false"
                 raise ConfigurationError(f"{where}.{name} should be {wanted}, not {value!r}.")
+            if name == "sampling" and not value.keys() <= _SAMPLING.keys():
+                raise ConfigurationError(f"{where}.sampling maps {', '.join(_SAMPLING)} to keys, not {', '.join(value)}.")
         return replace(self, **facts)
 
 
