@@ -45,7 +45,10 @@ def summarize(asker: Asker, text: str, context: str, task: str, form: str, tone:
         so_far = fenced("summary", _fitting(asker, inert(summary))) + "\n\n" if summary else ""
         prompt = f"{about}{so_far}{fenced('text', piece)}"
         step = Step("Summarizing", number, len(pieces)) if number < len(pieces) else None
-        summary = asker.text(prompt, f"{_CARRY_ON} {system}", step=step) or summary
+        carried_on = asker.text(prompt, f"{_CARRY_ON} {system}", step=step)
+        if summary and step and asker.stopped():
+            break  # half a rewritten summary says less than the one before
+        summary = carried_on or summary
     return summary
 
 
