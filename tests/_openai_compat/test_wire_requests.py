@@ -113,7 +113,7 @@ def test_what_a_vendor_takes_is_data_by_address_and_what_the_host_says_wins():
     [
         ({"sttrict": True}, "no 'sttrict'.*strict"),
         ({"strict": "yes"}, r"wire\.strict should be true or false"),
-        ({"sampling": {"topk": "k"}}, "sampling maps .*top_k"),
+        ({"sampling": {"topk": "k"}}, "sampling should map .*top_k"),
     ],
 )
 def test_a_wire_that_cannot_be_is_refused_with_its_field(said, match):

@@ -67,15 +67,15 @@ class Wire:
         Raises:
             ConfigurationError: There is no such field, or it holds something else.
         """
+        known = [f.name for f in fields(self)]
         for name, value in facts.items():
-            kinds = {f.name: type(getattr(self, f.name)) for f in fields(self)}
-            if name not in kinds:
-                raise ConfigurationError(f"{where} has no {name!r}. There are: {', '.join(kinds)}.")
-            if not isinstance(value, Mapping if name == "sampling" else bool):
-                wanted = "a mapping" if name == "sampling" else "true or false"
-                raise ConfigurationError(f"{where}.{name} should be {wanted}, not {value!r}.")
-            if name == "sampling" and not value.keys() <= _SAMPLING.keys():
-                raise ConfigurationError(f"{where}.sampling maps {', '.join(_SAMPLING)} to keys, not {', '.join(value)}.")
+            if name not in known:
+                raise ConfigurationError(f"{where} has no {name!r}. There are: {', '.join(known)}.")
+            if name == "sampling":
+                if not isinstance(value, Mapping) or not value.keys() <= _SAMPLING.keys():
+                    raise ConfigurationError(f"{where}.sampling should map {', '.join(_SAMPLING)} to keys, not {value!r}.")
+            elif not isinstance(value, bool):
+                raise ConfigurationError(f"{where}.{name} should be true or false, not {value!r}.")
         return replace(self, **facts)
 
 
