@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from lollms_client import MSG_TYPE, LollmsClient
-from lollms_client.lollms_text_processing import LollmsTextProcessor
 
 ARTICLE = Path(__file__).resolve().parent / "article.txt"
 
@@ -30,8 +29,7 @@ def main(client: LollmsClient, article: Path = ARTICLE, ctx_size: int | None = N
 
     text = article.read_text(encoding="utf-8")
     print(f"Summary of {article.name} ({client.count_tokens(text)} tokens)\n", flush=True)
-    processor = LollmsTextProcessor(client.llm)
-    summary = processor.sequential_summarize(
+    summary = client.sequential_summarize(
         text, format="at most five bullet points", ctx_size=ctx_size, callback=show, temperature=0.0
     )
     print()

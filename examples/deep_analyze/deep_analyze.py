@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lollms_client import MSG_TYPE, LollmsClient
-from lollms_client.lollms_text_processing import LollmsTextProcessor
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "reports").glob("*.txt"))
@@ -27,8 +26,7 @@ def main(client: LollmsClient, question: str = QUESTION, files: Sequence[Path] =
         return True
 
     print(f"Question: {question}\nFiles: {', '.join(file.name for file in files)}\n", flush=True)
-    processor = LollmsTextProcessor(client.llm)
-    answer = processor.deep_analyze(question, files=files, chunk_size=400, callback=show, temperature=0.0)
+    answer = client.deep_analyze(question, files=files, chunk_size=400, callback=show, temperature=0.0)
     print()
     return answer
 
