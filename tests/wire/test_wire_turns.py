@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import textwrap
+import threading
+import time
 
 import pytest
-from wire_kit import USAGE, delta, events, fragment, says
+from wire_kit import USAGE, breaks, delta, events, fragment, holds, says, status
 
 from lollms_client import LollmsClient
+from lollms_client._http import CancelToken
+from lollms_client.errors import BackendUnavailableError
 from lollms_client.events import ToolEnded, TurnEnded
 from lollms_client.testing import ScriptedTools
 
@@ -62,6 +67,47 @@ def test_names_that_no_provider_takes_work_in_a_turn_beside_others_and_keep_thei
     assert called == _on_the_wire(first, (*HARD, "tool_ok", "server::read"))
     assert third["messages"][: len(second["messages"])] == second["messages"], "what was sent stays as it is"
     assert all(FITS.fullmatch(m["name"]) for m in third["messages"] if m["role"] == "tool")
+
+
+def test_a_request_that_is_asked_again_runs_no_tool_again(server, client):
+    tools = ScriptedTools({"tool_ok": "fine"})
+    client.tools = tools
+    refusal = status(503, None, Retry_After="0")
+    server.chats(refusal, _calls("tool_ok"), refusal, breaks, says("done"))
+    client.llm.retry = dataclasses.replace(client.llm.retry, first_wait=0.0)
+    end = list(client.run_turn("Call it."))[-1]
+    assert (end.status, end.response, len(tools.calls)) == ("completed", "done", 1)
+    assert len(server.asked) == 5
+    assert server.bodies[2] == server.bodies[4]
+
+
+def test_an_answer_that_breaks_off_after_a_call_runs_nothing_and_fails(server, client):
+    tools = ScriptedTools({"tool_ok": "fine"})
+    client.tools = tools
+    server.chats(events(fragment("tool_ok", "{}", index=0, id="c"), done=False, end=False))
+    with pytest.raises(BackendUnavailableError, match="closed the connection"):
+        list(client.run_turn("Call it."))
+    assert tools.calls == []
+    assert len(server.asked) == 1
+
+
+def test_cancelling_the_client_ends_a_turn_that_waits_for_the_server_within_200_ms(server, client):
+    took = []
+    for _ in range(3):
+        arrived, at = threading.Event(), []
+        server.chats(holds(arrived, head=False))
+
+        def cancel(arrived=arrived, at=at) -> None:
+            arrived.wait(10)
+            CancelToken().wait(0.05)  # let the turn block in its read
+            at.append(time.monotonic())
+            client.cancel()
+
+        threading.Thread(target=cancel, daemon=True).start()
+        end = list(client.run_turn("Hello."))[-1]
+        took.append(time.monotonic() - at[0])
+        assert end.status == "cancelled"
+    assert min(took) < 0.2
 
 
 def test_a_strict_tool_of_plain_python_gets_its_own_defaults_where_the_model_sends_null(server, tmp_path):

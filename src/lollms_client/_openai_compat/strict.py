@@ -144,7 +144,10 @@ def inline_refs(schema: Schema) -> dict[str, Any]:
     Raises:
         ConfigurationError: A reference leads nowhere; the message names it and its place.
     """
-    inlined = _inline(schema, schema, "", ())
+    try:
+        inlined = _inline(schema, schema, "", ())
+    except NotStrictError as error:
+        raise ConfigurationError(f"The schema cannot be sent: at {error.path or 'the top'}, {error.why}.") from None
     assert isinstance(inlined, dict)
     return inlined
 
