@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import re
 import sys
 import threading
 from collections.abc import Mapping
@@ -24,14 +23,25 @@ from typing import Any
 
 from ..errors import ConfigurationError, LollmsError, MissingDependencyError, UnknownNameError
 from .description import FILE_NAME, Description, read_description
+from .requirements import missing_requirements, requirement_name
 
-__all__ = ["MODALITIES", "FoundBinding", "create", "find", "get_binding_desc", "list_bindings", "load"]
+__all__ = [
+    "MODALITIES",
+    "FoundBinding",
+    "class_of",
+    "create",
+    "describe",
+    "find",
+    "get_binding_desc",
+    "import_binding",
+    "list_bindings",
+    "load",
+]
 
 MODALITIES = ("llm", "tts", "tti", "stt", "ttv", "ttm", "rag", "tools")
 ENTRY_POINTS = "lollms_client.bindings"
 _PACKAGE = __name__.split(".", 1)[0]
 _ROOT = Path(__file__).resolve().parents[1]
-_REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _import_lock = threading.RLock()
 
 
@@ -112,9 +122,9 @@ def load(modality: str, name: str, custom_dir: str | Path | None = None) -> type
     """
     found = find(modality, name, custom_dir)
     description = describe(found)
-    for requirement in description.requirements:
-        _check_installed(requirement, description, found)
-    return _class_of(_imported(found, description), found)
+    for requirement in missing_requirements(description.requirements):
+        raise _missing(requirement_name(requirement), description, found)
+    return class_of(import_binding(found), found)
 
 
 def create(modality: str, name: str, config: Mapping[str, Any] | None = None, custom_dir: str | Path | None = None) -> Any:
@@ -172,26 +182,20 @@ def _installed(modality: str) -> dict[str, FoundBinding]:
     return found
 
 
-def _check_installed(requirement: str, description: Description, found: FoundBinding) -> None:
-    from importlib.metadata import PackageNotFoundError, distribution
+def import_binding(found: FoundBinding) -> ModuleType:
+    """The module of a binding, whether or not what it requires is installed.
 
-    name = _REQUIREMENT_NAME.match(requirement.strip())
-    if name is None:
-        return
-    try:
-        distribution(name.group())
-    except PackageNotFoundError:
-        raise _missing(name.group(), description, found) from None
-
-
-def _imported(found: FoundBinding, description: Description) -> ModuleType:
+    Raises:
+        MissingDependencyError: It imports a package that is not there.
+        ConfigurationError: It cannot be imported.
+    """
     try:
         with _import_lock:
             return _import_folder(found) if found.users else importlib.import_module(found.module)
     except Exception as error:
         if isinstance(error, LollmsError):
             raise
-        raise _import_failed(error, found, description) from error
+        raise _import_failed(error, found, describe(found)) from error
 
 
 def _import_failed(error: Exception, found: FoundBinding, description: Description) -> ConfigurationError:
@@ -225,7 +229,8 @@ def _import_folder(found: FoundBinding) -> ModuleType:
     return module
 
 
-def _class_of(module: ModuleType, found: FoundBinding) -> type[Any]:
+def class_of(module: ModuleType, found: FoundBinding) -> type[Any]:
+    """The class that a binding's module names. Raises ConfigurationError where it names none of its own."""
     where = f"The {found.modality} binding {found.name!r} ({getattr(module, '__file__', found.module)})"
     name = getattr(module, "BindingName", None)
     if not isinstance(name, str):

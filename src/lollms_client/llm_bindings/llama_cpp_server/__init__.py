@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from .binding import LlamaCppServerBinding
+from lollms_client.llm_bindings.llama_cpp_server.binding import LlamaCppServerBinding
 
 __all__ = ["BindingName", "LlamaCppServerBinding"]
 
 BindingName = "LlamaCppServerBinding"
+
+if __name__ == "__main__":
+    from lollms_client._bindings.smoke import smoke_test
+
+    smoke_test("llm", "llama_cpp_server")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._openai_compat.binding import OpenAICompatibleBinding
+from lollms_client._openai_compat.binding import OpenAICompatibleBinding
 
 __all__ = ["BindingName", "OpenAIBinding"]
 
@@ -19,3 +19,9 @@ class OpenAIBinding(OpenAICompatibleBinding):
 
     def __init__(self, model_name: str | None = None, *, binding_name: str = "openai", **settings: Any) -> None:
         super().__init__(model_name, binding_name=binding_name, **settings)
+
+
+if __name__ == "__main__":
+    from lollms_client._bindings.smoke import smoke_test
+
+    smoke_test("llm", "openai")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from .binding import LCPBinding
-from .mounting import DEFAULT_TOOLS
+from lollms_client.tools_bindings.lcp.binding import LCPBinding
+from lollms_client.tools_bindings.lcp.mounting import DEFAULT_TOOLS
 
 __all__ = ["DEFAULT_TOOLS", "BindingName", "LCPBinding"]
 
 BindingName = "LCPBinding"
 
-LCPBinding.__module__ = __name__  # its documented home
+LCPBinding.__module__ = "lollms_client.tools_bindings.lcp"  # its documented home
+
+if __name__ == "__main__":
+    from lollms_client._bindings.smoke import smoke_test
+
+    smoke_test("tools", "lcp")

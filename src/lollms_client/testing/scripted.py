@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ._bindings.request import Capabilities, ChatRequest
-from ._http import CancelToken
-from ._stream.deltas import Delta, FinishDelta, ReasoningDelta, ToolCallDelta
-from .errors import BackendError
-from .events import Usage
-from .lollms_llm_binding import LollmsLLMBinding
-from .lollms_tools_binding import LollmsToolBinding
+from .._bindings.request import Capabilities, ChatRequest
+from .._http import CancelToken
+from .._stream.deltas import Delta, FinishDelta, ReasoningDelta, ToolCallDelta
+from ..errors import BackendError
+from ..events import Usage
+from ..lollms_llm_binding import LollmsLLMBinding
+from ..lollms_tools_binding import LollmsToolBinding
 
 __all__ = [
     "Capabilities",
