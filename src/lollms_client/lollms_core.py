@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._bindings.manager import BindingManager
     from ._http import CancelToken
     from .events import Event
+    from .lollms_config import LollmsConfig
     from .lollms_rag_binding import LollmsRAGBinding
     from .lollms_stt_binding import LollmsSTTBinding
     from .lollms_tools_binding import LollmsToolBinding
@@ -508,6 +509,47 @@ class LollmsClient(LollmsTextProcessor):
     def add_text_to_rag(self, text: str, unique_id: str | None = None, **kwargs: Any) -> bool:
         """Adds a text to what can be found; see `LollmsRAGBinding.add_text`."""
         return bool(self.need("rag").add_text(text, unique_id, **kwargs))
+
+    # ---- configuration --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_config(
+        cls, path_or_config: str | Path | Mapping[str, Any] | LollmsConfig | None = None, **overrides: Any
+    ) -> LollmsClient:
+        """A client as the configuration, the environment and `overrides` say; see `lollms_client.lollms_config`.
+
+        Args:
+            path_or_config: A file, or a mapping in its place; `config.yaml` below the home folder where not given, which may be
+                missing. A `LollmsConfig` is taken as it is.
+            **overrides: Keywords of this class, which go over everything else.
+
+        Raises:
+            ConfigurationError: A source cannot be read, or says what cannot be; names it, the key, and what stands there.
+        """
+        from ._client.configuration import keywords_of
+
+        return cls(**keywords_of(path_or_config, overrides))
+
+    def save_config(self, path: str | Path, format: str = "yaml") -> Path:  # noqa: A002 - the documented name
+        """Writes a configuration from which an equal client can be built: the same names, defaults and profiles.
+
+        References to secrets stay references. A file that holds a secret itself can be read by its owner alone.
+
+        Args:
+            path: The file; it is replaced whole, or not at all.
+            format: "yaml" or "json".
+
+        Returns:
+            The file.
+
+        Raises:
+            UnknownNameError: There is no such format; names both.
+            ConfigurationError: The client holds what a file cannot: a function, a binding that was built elsewhere. Or the file
+                cannot be written.
+        """
+        from ._client.configuration import config_of
+
+        return config_of(self, self._llm_defaults).save(path, format)
 
     # ---- life -----------------------------------------------------------------------------------------------------------------
 

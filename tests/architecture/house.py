@@ -14,7 +14,8 @@ _CONTRACTS = [f"lollms_{m}_binding" for m in ["base", *MODALITIES]]
 
 FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
-    **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "lollms_utilities"], 1),
+    **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "_config"], 1),
+    **dict.fromkeys(["lollms_utilities", "lollms_config"], 1),
     **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),

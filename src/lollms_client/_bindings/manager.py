@@ -154,10 +154,15 @@ class BindingManager(Generic[B]):
         return binding
 
     def create_binding(self, binding_name: str, **config: Any) -> B:
-        """A binding of this modality, built with `config`; it is the caller's own and does not become the active one."""
+        """A binding of this modality, built with `config`; it is the caller's own and does not become the active one.
+
+        References to secrets in `config` are followed here, and nowhere else (`lollms_config`).
+        """
+        from ..lollms_config import resolved
         from .registry import create
 
-        binding: B = create(self.modality, binding_name, config, self.bindings_dir)
+        settings = resolved(config, f"The {self.modality} binding {binding_name!r}")
+        binding: B = create(self.modality, binding_name, settings, self.bindings_dir)
         if self._prepare is not None:
             self._prepare(binding)
         return binding

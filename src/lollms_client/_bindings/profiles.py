@@ -32,6 +32,13 @@ class LollmsBindingProfile:
     binding_config: dict[str, Any] = field(default_factory=dict)
     is_default: bool = False
 
+    def __repr__(self) -> str:
+        """As of any dataclass, with secrets hidden."""
+        from ..lollms_config import masked
+
+        said = ", ".join(f"{f.name}={masked(getattr(self, f.name))!r}" for f in fields(self))
+        return f"{type(self).__name__}({said})"
+
     def to_dict(self) -> dict[str, Any]:
         """The profile as plain data, from which an equal one can be made."""
         return asdict(self)
