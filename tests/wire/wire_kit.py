@@ -36,9 +36,12 @@ class WireServer:
         certificate: A file with a certificate and its key, for a server that speaks TLS.
 
     Attributes:
+        chat_path: Where chat requests go.
         asked: The requests so far.
         connections: How many connections were made.
     """
+
+    chat_path = CHAT
 
     def __init__(self, certificate: Path | None = None) -> None:
         self._tls: ssl.SSLContext | None = None
@@ -59,11 +62,11 @@ class WireServer:
         self._answers[path] = list(answers)
 
     def chats(self, *answers: Answer) -> None:
-        self.on(CHAT, *answers)
+        self.on(self.chat_path, *answers)
 
     @property
     def bodies(self) -> list[Any]:
-        return [a.body for a in self.asked if a.path == CHAT]
+        return [a.body for a in self.asked if a.path == self.chat_path]
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -145,7 +148,12 @@ def status(code: int, value: Any = None, **headers: str) -> Answer:
     return whole(value if value is not None else {"error": {"message": f"said {code}"}}, f"{code} Said", **headers)
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+def head_of(content_type: str) -> bytes:
+    """The head of an answer that comes in pieces."""
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+
+
+HEAD = head_of("text/event-stream")
 
 
 def events(*chunks: Chunk, done: bool = True, end: bool = True) -> Answer:
@@ -170,7 +178,10 @@ def events(*chunks: Chunk, done: bool = True, end: bool = True) -> Answer:
 
 
 def send_event(conn: socket.socket, chunk: Chunk) -> None:
-    raw = f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n".encode()
+    send_piece(conn, f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n".encode())
+
+
+def send_piece(conn: socket.socket, raw: bytes) -> None:
     conn.sendall(b"%x\r\n%s\r\n" % (len(raw), raw))
 
 
