@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from .._tools.normalise import failure, normalise
+from ..errors import LollmsError
 from ..events import Event, ToolCall, ToolEnded, ToolStarted
 from .guards import refuse, remember
 from .ports import Tools
@@ -103,5 +105,27 @@ def _execute(turn: Turn, call: ToolCall) -> CallRecord:
         extra["timeout"] = options.tool_timeout
     if turn.cancel is not None:
         extra["cancelled"] = turn.cancel
-    result = tools.execute_tool(call.name, call.arguments, **extra)
+    try:
+        result = completed(tools.execute_tool(call.name, call.arguments, **extra))
+    except LollmsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what a third party's binding raises becomes the call's result, as the guide has it
+        from logging import getLogger
+
+        getLogger(__name__).exception("a tools binding raised in a call of %s", call.name)
+        result = failure(f"{type(error).__name__}: {error}")
     return CallRecord(turn.round, call, result, time.perf_counter() - started)
+
+
+def completed(result: Any) -> dict[str, Any]:
+    """A result with all the documented keys; a third party's binding may leave some out.
+
+    Source: developer guide §5, whose example gives `{"output", "status_code": 200}`; tool guide §7.7.
+    """
+    if type(result) is dict and "success" in result:
+        return result
+    code = result.get("status_code") if isinstance(result, Mapping) else None
+    if not isinstance(code, int):
+        return normalise(result)
+    shaped = normalise({**result, "success": False} if code >= 400 else result)
+    return {**shaped, "status_code": code} if shaped["success"] == (code < 400) else shaped
