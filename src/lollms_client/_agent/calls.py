@@ -112,7 +112,7 @@ def _execute(turn: Turn, call: ToolCall) -> CallRecord:
     except Exception as error:  # noqa: BLE001 - what a third party's binding raises becomes the call's result, as the guide has it
         from logging import getLogger
 
-        getLogger(__name__).exception("a tools binding raised in a call of %s", call.name)
+        getLogger(__name__).error("a tools binding raised in a call of %s", call.name, exc_info=error)
         result = failure(f"{type(error).__name__}: {error}")
     return CallRecord(turn.round, call, result, time.perf_counter() - started)
 
