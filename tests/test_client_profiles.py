@@ -173,7 +173,7 @@ def test_a_model_profile_brings_its_model_and_what_is_known_about_it(folders):
     assert LollmsModelProfile("x", "y").to_dict() == {
         "name": "x", "binding_profile_name": "y", "model_name": None, "is_default": False, "vision_enabled": False,
         "forced_context_size": None, "routing_config": None, "glm_image_embedding": False, "supported_reasoning_efforts": None,
-        "video_enabled": False,
+        "video_enabled": False, "prices": None,
     }  # fmt: skip
 
 

@@ -273,6 +273,7 @@ class LollmsClient(LollmsTextProcessor):
         workspace_path: str | Path | None = None,
         system_prompt: str = "",
         messages: Sequence[Mapping[str, Any]] = (),
+        transcript: list[dict[str, Any]] | None = None,
         **options: Any,
     ) -> Iterator[Event]:
         """Plays an agent turn: the model thinks, calls tools in the workspace, and answers.
@@ -282,6 +283,8 @@ class LollmsClient(LollmsTextProcessor):
             workspace_path: The folder that tools work in; created when missing. None for a turn without files.
             system_prompt: What is said before anything else.
             messages: The conversation so far, in OpenAI form.
+            transcript: Gets the turn's own messages when it ends, however it ends; `messages` and these are the conversation
+                that the next turn goes on from.
             **options: `max_rounds`, `max_tokens`, `max_seconds`, `max_stalls`, `max_result_chars` (limits);
                 `n_predict`, `temperature`, `top_k`, `top_p`, `repeat_penalty`, `repeat_last_n`, `seed` (sampling);
                 `think`, `reasoning_effort`; `dialect` ("native", "constrained", "tags"; the model's capabilities decide by
@@ -299,9 +302,8 @@ class LollmsClient(LollmsTextProcessor):
 
         `cancel()` from any thread ends the turn; closing the generator does the same.
         """
-        return self.turn_with(
-            self.tools, prompt, workspace_path=workspace_path, system_prompt=system_prompt, messages=messages, **options
-        )[0]
+        options.update(workspace_path=workspace_path, system_prompt=system_prompt, messages=messages, transcript=transcript)
+        return self.turn_with(self.tools, prompt, **options)[0]
 
     def turn_with(
         self,
@@ -311,6 +313,7 @@ class LollmsClient(LollmsTextProcessor):
         workspace_path: str | Path | None = None,
         system_prompt: str = "",
         messages: Sequence[Mapping[str, Any]] = (),
+        transcript: list[dict[str, Any]] | None = None,
         **options: Any,
     ) -> tuple[Iterator[Event], CancelToken]:
         """As `run_turn`, with other tools than the client's own.
@@ -340,6 +343,8 @@ class LollmsClient(LollmsTextProcessor):
             finally:
                 with self._lock:
                     self._turns.discard(token)
+                if transcript is not None:
+                    transcript.extend(host.messages[len(messages) :])
                 if forget is not None:
                     forget()
 

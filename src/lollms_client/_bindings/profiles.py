@@ -59,6 +59,8 @@ class LollmsModelProfile:
         glm_image_embedding: Content goes in strict text-first order, and nothing is said about thinking in the chat template.
         supported_reasoning_efforts: The levels it knows, in rising order; a text with commas is taken as a list.
         video_enabled: It takes videos.
+        prices: What a million tokens cost, in the currency of whoever wrote it: "prompt", "completion", and "cached" for tokens
+            of the prompt that were cached (as "prompt" where not said).
     """
 
     name: str
@@ -71,6 +73,7 @@ class LollmsModelProfile:
     glm_image_embedding: bool = False
     supported_reasoning_efforts: list[str] | None = None
     video_enabled: bool = False
+    prices: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         efforts: Any = self.supported_reasoning_efforts
@@ -78,6 +81,8 @@ class LollmsModelProfile:
             efforts = efforts.split(",")
         if efforts is not None:
             self.supported_reasoning_efforts = [level for e in efforts if (level := str(e).strip())]
+        if self.prices is not None:
+            self.prices = _checked_prices(self.prices, self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """The profile as plain data, from which an equal one can be made."""
@@ -87,6 +92,18 @@ class LollmsModelProfile:
         """What it says about the model, by field; what it leaves open is left out."""
         about = asdict(self)
         return {k: v for k, v in about.items() if v and k not in ("name", "binding_profile_name", "is_default")}
+
+
+def _checked_prices(given: Any, name: str) -> dict[str, float]:
+    known = ("prompt", "completion", "cached")
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"prices of the model profile {name!r} should be a mapping, not {type(given).__name__}.")
+    if unknown := given.keys() - set(known):
+        raise UnknownNameError(f"price (of the model profile {name!r})", min(unknown, key=str), known)
+    for kind, price in given.items():
+        if isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0:
+            raise ConfigurationError(f"prices of the model profile {name!r}: {kind} is {price!r}, which is no price.")
+    return {kind: float(price) for kind, price in given.items()}
 
 
 def read_profiles(given: Iterable[P | Mapping[str, Any]] | Mapping[str, Any] | None, kind: type[P], where: str) -> dict[str, P]:
