@@ -1,0 +1,77 @@
+"""`lollms chat`: a conversation with a model and its tools, at a terminal or over a pipe."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..backend import add_backend_options, open_client
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["register"]
+
+HISTORY = "chat_history"
+
+
+def register(commands: Any) -> None:
+    """Adds the command to the command line."""
+    chat = commands.add_parser("chat", help="talk with a model that works in a folder of files", description=__doc__)
+    add_backend_options(chat)
+    chat.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
+    chat.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    chat.add_argument("--system", metavar="TEXT", default="", help="what the model is told before anything else")
+    level = chat.add_mutually_exclusive_group()
+    level.add_argument("--yes", action="store_true", help="allow risky steps without asking")
+    level.add_argument("--strict", action="store_true", help="ask before every step that is more than reading")
+    chat.set_defaults(handler=_chat)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from ...errors import ConfigurationError
+    from ...tools_bindings.lcp import DEFAULT_TOOLS
+    from .session import Session
+
+    workspace = Path(options.workspace).expanduser().resolve()
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"The workspace {str(workspace)!r} cannot be made: {error.strerror or error}.") from error
+    autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"
+    own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if at_terminal:
+        _need_libraries()
+    tools = {"tools_binding_name": "lcp", "tools_binding_config": {"tools_folders": [*own, str(DEFAULT_TOOLS)]}}
+    with open_client(options, **tools) as client:
+        session = Session(client, workspace, options.system, autonomy)
+        if at_terminal:
+            return _at_terminal(session)
+        from .plain import run_plain
+
+        return run_plain(session, sys.stdin)
+
+
+def _need_libraries() -> None:
+    """Says at once, and not after a model was fetched, what is missing."""
+    from importlib.util import find_spec
+
+    from ...errors import MissingDependencyError
+
+    for package in ("prompt_toolkit", "rich"):
+        if find_spec(package) is None:
+            raise MissingDependencyError(package, "cli", "lollms chat on a terminal")
+
+
+def _at_terminal(session: Session) -> int:
+    from ...lollms_config import config_path
+    from .complete import Completions
+    from .lines import LineReader
+    from .terminal import Terminal
+    from .view import View
+
+    reader = LineReader(config_path().with_name(HISTORY), Completions(session))
+    return Terminal(session, View(), reader).run()

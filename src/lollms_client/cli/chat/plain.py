@@ -1,0 +1,56 @@
+"""`lollms chat` without a terminal: one prompt a line, the answers on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from ... import events as ev
+from ...errors import LollmsError
+from ..render import TurnRenderer
+from .commands import is_command, run_command
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["run_plain"]
+
+
+def run_plain(session: Session, lines: TextIO) -> int:
+    """Answers the lines of a file, until it ends or one says /exit.
+
+    Nothing is asked: risky steps are refused unless the session allows everything.
+
+    Returns:
+        0 where every line came to an answer, else 1.
+    """
+    renderer, code = TurnRenderer(sys.stderr), 0
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            if is_command(line):
+                said = run_command(session, line)
+                if said.leave:
+                    break
+                print(said.text)
+            elif _answer(session, line.strip(), renderer) != "completed":
+                code = 1
+        except LollmsError as error:
+            print(f"lollms: {error}", file=sys.stderr)
+            code = 1
+        sys.stdout.flush()
+    return code
+
+
+def _answer(session: Session, prompt: str, renderer: TurnRenderer) -> str:
+    status = "failed"
+    for event in session.turn(prompt):
+        if isinstance(event, ev.TurnEnded):
+            status = event.status
+            print(event.response)
+            if event.status != "completed":
+                print(f"lollms: the turn ended as {event.status}: {event.reason}", file=sys.stderr)
+        elif isinstance(event, (ev.ToolStarted, ev.ToolEnded, ev.Notice)):
+            renderer.show(event)
+    return status

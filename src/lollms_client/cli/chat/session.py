@@ -1,0 +1,311 @@
+"""A conversation with a model: its turns, what is remembered of them, what they cost. It neither reads nor prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import events as ev
+
+if TYPE_CHECKING:
+    from ...lollms_core import LollmsClient
+    from ...lollms_llm_binding import LollmsLLMBinding
+
+__all__ = ["Exchange", "Session", "cost_of"]
+
+STOPPED = "(The turn ended here, before an answer.)"
+"""What stands in the history for an answer that was not given, so that questions and answers still take turns."""
+PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A turn of the conversation.
+
+    Attributes:
+        prompt: What the person said.
+        form: How calls stand in its messages; a model that wants them otherwise is told of the turn in plain words.
+        messages: Its messages, in OpenAI form.
+        answer: The visible answer.
+        thoughts: The model's thoughts, one text a round.
+        usage: Tokens of all its rounds.
+        seconds: Wall time.
+        generating: Seconds in which tokens came.
+        status: How it ended.
+        cost: What it cost, None where no prices are known.
+    """
+
+    prompt: str
+    form: tuple[bool, bool]
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    answer: str = ""
+    thoughts: list[str] = field(default_factory=list)
+    usage: ev.Usage = field(default_factory=ev.Usage)
+    seconds: float = 0.0
+    generating: float = 0.0
+    status: str = "failed"
+    cost: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second while tokens came, 0 where they came at once, so that there was nothing to measure."""
+        return self.usage.completion_tokens / self.generating if self.generating > 0.05 else 0.0
+
+
+class Session:
+    """A conversation over a client.
+
+    Args:
+        client: Its model and its tools.
+        workspace: The folder that tools work in.
+        system: What is said to the model before anything else.
+        autonomy: "strict", "safe" or "full_access": what tools may do unasked.
+
+    Attributes:
+        exchanges: The turns that are remembered.
+        effort: The reasoning effort that is asked for, None to leave it to the model.
+        tools_on: Whether the model is offered tools.
+        confirm: Approves risky calls, None to refuse them.
+        answer: Answers the questions of tools, None for nobody.
+        spent: Tokens of every turn so far, those that were forgotten too.
+        paid: What they cost, None where no prices were known.
+        turns: How many turns were played.
+        seconds: How long they took.
+        thoughts: The model's thoughts so far.
+        last: The last turn that was played, remembered or not.
+    """
+
+    def __init__(self, client: LollmsClient, workspace: Path, system: str = "", autonomy: str = "safe") -> None:
+        self.client, self.workspace, self.system, self.autonomy = client, workspace, system, autonomy
+        self.exchanges: list[Exchange] = []
+        self.effort: str | None = None
+        self.tools_on = True
+        self.confirm: Callable[..., Any] | None = None
+        self.answer: Callable[[dict[str, Any]], str | None] | None = None
+        self.spent, self.seconds, self.turns = ev.Usage(), 0.0, 0
+        self.paid: float | None = None
+        self.thoughts: list[str] = []
+        self.last: Exchange | None = None
+        self._token: Any = None
+
+    # ---- turns ----------------------------------------------------------------------------------------------------------------
+
+    def turn(self, prompt: str) -> Iterator[ev.Event]:
+        """Plays a turn and remembers it, however it ends.
+
+        Args:
+            prompt: What the person says. `@name` of a file of the workspace names that file; a picture goes with the prompt
+                where the model takes pictures.
+
+        Yields:
+            The turn's events.
+
+        Raises:
+            LollmsError: The backend failed; what was done before stays in the conversation.
+        """
+        text, images = self._attached(prompt)
+        exchange = Exchange(prompt, self._form())
+        events, self._token = self.client.turn_with(
+            self.client.tools if self.tools_on else None,
+            text,
+            workspace_path=self.workspace,
+            system_prompt=self.system,
+            messages=self.history(),
+            transcript=exchange.messages,
+            reasoning_effort=self.effort,
+            images=images,
+            call_options=self._call_options(),
+            session="chat",
+        )
+        watch, started = _Watch(exchange), time.perf_counter()
+        try:
+            for event in events:
+                watch.see(event)
+                yield event
+        finally:
+            close = getattr(events, "close", None)
+            if close is not None:
+                close()
+            exchange.seconds = time.perf_counter() - started
+            self._remember(exchange)
+
+    def cancel(self) -> None:
+        """Ends the running turn, from any thread; what it did so far stays."""
+        token = self._token
+        if token is not None:
+            token.cancel()
+
+    def history(self) -> list[dict[str, Any]]:
+        """The conversation so far, as the model that is in use now is told it."""
+        form, messages = self._form(), []
+        for exchange in self.exchanges:
+            if exchange.form == form:
+                messages.extend(exchange.messages)
+            else:
+                messages.append({"role": "user", "content": exchange.prompt})
+                messages.append({"role": "assistant", "content": exchange.answer or STOPPED})
+        return messages
+
+    def forget(self) -> int:
+        """Begins a new conversation. Returns how many turns were forgotten."""
+        count = len(self.exchanges)
+        self.exchanges.clear()
+        return count
+
+    def undo(self) -> Exchange | None:
+        """Takes the last turn out of the conversation; what it did to files stays."""
+        return self.exchanges.pop() if self.exchanges else None
+
+    # ---- what is known --------------------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> LollmsLLMBinding:
+        """The language model binding in use.
+
+        Raises:
+            NotConfiguredError: There is none.
+        """
+        return self.client.generator()
+
+    def title(self) -> str:
+        """The model in use, in a few words."""
+        llm = self.model
+        profile = getattr(self.client.llm_binding_manager.model_profile, "name", None)
+        name = llm.model_name or "the binding's own model"
+        return f"{name} ({llm.binding_name}{f', profile {profile}' if profile else ''})"
+
+    def prices(self) -> Mapping[str, float] | None:
+        """What a million tokens of the model in use cost, None where its profile does not say."""
+        prices: Mapping[str, float] | None = getattr(self.client.llm_binding_manager.model_profile, "prices", None)
+        return prices
+
+    def files(self, limit: int = 2000) -> list[str]:
+        """The files of the workspace, hidden ones and folders of caches left out, as far as `limit` goes."""
+        found: list[str] = []
+        for folder, inner, names in os.walk(self.workspace):
+            inner[:] = sorted(n for n in inner if not n.startswith((".", "__")) and n not in ("node_modules", "venv"))
+            for name in sorted(names):
+                if name.startswith("."):
+                    continue
+                if len(found) >= limit:
+                    return found
+                found.append(str(Path(folder, name).relative_to(self.workspace)))
+        return found
+
+    def tool_table(self) -> list[tuple[str, str]]:
+        """Name and first line of what each tool says of itself."""
+        tools = self.client.tools
+        specs = tools.list_tools() if tools is not None else []
+        return [(s["name"], (str(s.get("description") or "").strip().splitlines() or [""])[0]) for s in specs]
+
+    # ---- inside ---------------------------------------------------------------------------------------------------------------
+
+    def _form(self) -> tuple[bool, bool]:
+        can = self.model.capabilities
+        return can.native_tools, can.json_schema
+
+    def _call_options(self) -> dict[str, Any]:
+        return {
+            "autonomy_level": self.autonomy,
+            "confirm_handler": self.confirm or _nobody,
+            "user_interaction_handler": self.answer or (lambda _request: None),
+        }
+
+    def _attached(self, prompt: str) -> tuple[str, list[Path]]:
+        images: list[Path] = []
+        words = prompt.split(" ")
+        for i, word in enumerate(words):
+            path = self.workspace / word[1:] if word.startswith("@") and len(word) > 1 else None
+            if path is None or not path.is_file():
+                continue
+            words[i] = word[1:]
+            if path.suffix.lower() in PICTURES and self.model.capabilities.vision:
+                images.append(path)
+        return " ".join(words), images
+
+    def _remember(self, exchange: Exchange) -> None:
+        usage, self.last = exchange.usage, exchange
+        self.turns, self.seconds = self.turns + 1, self.seconds + exchange.seconds
+        self.spent.prompt_tokens += usage.prompt_tokens
+        self.spent.completion_tokens += usage.completion_tokens
+        self.spent.cached_tokens += usage.cached_tokens
+        self.thoughts.extend(exchange.thoughts)
+        exchange.cost = cost_of(usage, self.prices())
+        if exchange.cost is not None:
+            self.paid = (self.paid or 0.0) + exchange.cost
+        if len(exchange.messages) < 2:  # nothing came of it: a question without an answer is no part of a conversation
+            return
+        if exchange.messages[-1].get("role") != "assistant":
+            exchange.messages.append({"role": "assistant", "content": STOPPED})
+        self.exchanges.append(exchange)
+
+
+class _Watch:
+    """Takes down what a turn's events tell."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange, self._text = exchange, ""
+        self._thought = False
+        self._first: float | None = None
+
+    def see(self, event: ev.Event) -> None:
+        exchange = self._exchange
+        match event:
+            case ev.RoundStarted():
+                self._first, self._text, self._thought = None, "", False
+            case ev.ThoughtDelta():
+                self._begin()
+                if not self._thought:
+                    exchange.thoughts.append("")
+                    self._thought = True
+                exchange.thoughts[-1] += event.text
+            case ev.TextDelta():
+                self._begin()
+                self._text += event.text
+                exchange.answer = self._text.strip() or exchange.answer
+            case ev.ToolStarted():
+                self._end()
+            case ev.RoundEnded():
+                self._end()
+                for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+                    setattr(exchange.usage, name, getattr(exchange.usage, name) + getattr(event.usage, name))
+            case ev.TurnEnded():
+                self._end()
+                exchange.status, exchange.answer, exchange.usage = event.status, event.response, event.usage
+            case _:
+                pass
+
+    def _begin(self) -> None:
+        if self._first is None:
+            self._first = time.perf_counter()
+
+    def _end(self) -> None:
+        if self._first is not None:
+            self._exchange.generating += time.perf_counter() - self._first
+        self._first = None
+
+
+def cost_of(usage: ev.Usage, prices: Mapping[str, float] | None) -> float | None:
+    """What tokens cost.
+
+    Args:
+        usage: The tokens.
+        prices: "prompt", "completion" and "cached", for a million tokens; None where they are not known.
+
+    Returns:
+        The cost in the prices' currency, None where they are not known.
+    """
+    if not prices:
+        return None
+    fresh = usage.prompt_tokens - usage.cached_tokens
+    prompt = prices.get("prompt", 0.0)
+    paid = fresh * prompt + usage.cached_tokens * prices.get("cached", prompt)
+    return (paid + usage.completion_tokens * prices.get("completion", 0.0)) / 1e6
+
+
+def _nobody(_source: str, _label: str, _argv: list[Any] | None = None) -> tuple[str, str]:
+    return "reject", "Nobody can be asked: this is no terminal. Risky steps need a terminal, or the option --yes."
