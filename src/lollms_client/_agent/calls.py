@@ -110,9 +110,7 @@ def _execute(turn: Turn, call: ToolCall) -> CallRecord:
     except LollmsError:
         raise
     except Exception as error:  # noqa: BLE001 - what a third party's binding raises becomes the call's result, as the guide has it
-        from logging import getLogger
-
-        getLogger(__name__).error("a tools binding raised in a call of %s", call.name, exc_info=error)
+        _log(call.name, error)
         result = failure(f"{type(error).__name__}: {error}")
     return CallRecord(turn.round, call, result, time.perf_counter() - started)
 
@@ -129,3 +127,9 @@ def completed(result: Any) -> dict[str, Any]:
         return normalise(result)
     shaped = normalise({**result, "success": False} if code >= 400 else result)
     return {**shaped, "status_code": code} if shaped["success"] == (code < 400) else shaped
+
+
+def _log(tool: str, error: Exception) -> None:
+    from logging import getLogger
+
+    getLogger(__name__).error("a tools binding raised in a call of %s", tool, exc_info=error)
