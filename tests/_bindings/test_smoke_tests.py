@@ -77,6 +77,7 @@ def test_what_is_missing_is_said_with_how_to_get_it(run):
     assert "Nothing answers at http://127.0.0.1:9" in openai.stderr
 
 
+@pytest.mark.req("DG-bindings.1")
 @pytest.mark.parametrize("modality", MODALITIES)
 def test_a_new_binding_can_be_run_from_its_first_minute(run, modality, tmp_path):
     folder = new_binding(modality, "mine", tmp_path / "own")

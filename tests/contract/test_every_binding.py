@@ -10,7 +10,7 @@ import pytest
 from lollms_client import list_bindings
 from lollms_client.errors import ConfigurationError, UnknownNameError
 from lollms_client.lollms_base_binding import MODALITIES, new_binding
-from lollms_client.testing import check_binding
+from lollms_client.testing import check_binding, check_llm, check_tools
 
 EVERY = [(modality, name) for modality in MODALITIES for name in list_bindings(modality)]
 
@@ -32,6 +32,20 @@ def test_a_binding_of_ones_own_is_checked_by_the_same_checks_from_its_first_minu
     (folder / "__init__.py").write_text('BindingName = "X"\n\n\nclass X:\n    pass\n', encoding="utf-8")
     (said,) = check_binding(modality, "my_own", tmp_path / "own")
     assert said.startswith("X is no subclass of Lollms")
+
+
+@pytest.mark.req("DG-roadmap.6")
+def test_an_object_can_be_checked_as_well_as_a_name(tmp_path):
+    from lollms_client import LollmsClient
+
+    new_binding("llm", "mine", tmp_path / "llms")
+    new_binding("tools", "mine", tmp_path / "tools")
+    with LollmsClient(
+        "mine", llm_bindings_dir=tmp_path / "llms", tools_binding_name="mine", tools_bindings_dir=tmp_path / "tools"
+    ) as client:
+        assert check_llm(client.llm) == []
+        assert check_tools(client.tools) == []
+        assert client.generate_text("hello") == "You said: hello"
 
 
 def test_a_beginning_is_not_written_over_anything_nor_under_a_name_that_is_none(tmp_path):
@@ -213,7 +227,8 @@ def test_a_module_is_imported_without_what_it_requires(check):
     at_the_top = "import yaml\n" + LLM
     on_use = LLM.replace("self.size = size", "import yaml")
     required = DESCRIPTION + "requirements: [PyYAML]\n"
-    assert "'yaml'" in "\n".join(check(at_the_top, required))
+    assert check(at_the_top, required) == ["Importing it imports 'yaml'; import that where it is used."]
+    assert check(LLM + "\nimport atexit\natexit.register(print, 'bye')\n") == []
     assert check(on_use, required) == []
 
 

@@ -124,7 +124,7 @@ def load(modality: str, name: str, custom_dir: str | Path | None = None) -> type
     description = describe(found)
     for requirement in missing_requirements(description.requirements):
         raise _missing(requirement_name(requirement), description, found)
-    return class_of(import_binding(found), found)
+    return class_of(import_binding(found, description), found)
 
 
 def create(modality: str, name: str, config: Mapping[str, Any] | None = None, custom_dir: str | Path | None = None) -> Any:
@@ -182,7 +182,7 @@ def _installed(modality: str) -> dict[str, FoundBinding]:
     return found
 
 
-def import_binding(found: FoundBinding) -> ModuleType:
+def import_binding(found: FoundBinding, description: Description) -> ModuleType:
     """The module of a binding, whether or not what it requires is installed.
 
     Raises:
@@ -195,7 +195,7 @@ def import_binding(found: FoundBinding) -> ModuleType:
     except Exception as error:
         if isinstance(error, LollmsError):
             raise
-        raise _import_failed(error, found, describe(found)) from error
+        raise _import_failed(error, found, description) from error
 
 
 def _import_failed(error: Exception, found: FoundBinding, description: Description) -> ConfigurationError:

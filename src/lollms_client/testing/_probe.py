@@ -21,6 +21,7 @@ from .contract import ANSWER_MARK, check_llm, check_tools
 
 _TEXTS = ("title", "author", "version", "description")
 _TYPES = frozenset({"str", "int", "float", "bool", "list", "dict", "any"})
+_AT_THE_TOP = "Importing it imports {!r}; import that where it is used."
 _UNKNOWN = "a_setting_that_nobody_has"
 
 
@@ -37,10 +38,12 @@ def _problems(found: FoundBinding, config: dict[str, Any]) -> list[str]:
         return [str(error)]
     problems = _description_problems(description)
     watch = _Watch()
+    required = {module for requirement in description.requirements for module in modules_of(requirement)}
     try:
-        cls, more = _imported(found, description, watch)
+        cls, more = _imported(found, description, required, watch)
     except LollmsError as error:
-        return [*problems, str(error)]
+        package = error.package if isinstance(error, MissingDependencyError) else ""
+        return [*problems, _AT_THE_TOP.format(package) if package in required else str(error)]
     wrong = _class_problems(found.modality, cls)
     problems += more + wrong
     if more_is_needed := missing_requirements(description.requirements):
@@ -55,7 +58,7 @@ def _problems(found: FoundBinding, config: dict[str, Any]) -> list[str]:
 class _Watch:
     """Notes what the interpreter is made to do while it watches: requests, writing, other programs.
 
-    While `offline`, requests and other programs fail as they do on a machine that has neither.
+    Requests and other programs fail all the time, as they do on a machine that has neither.
     """
 
     _NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "socket.sendmsg")
@@ -65,7 +68,6 @@ class _Watch:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
-        self.offline = True
         self._watching = False
         # A cache may be written and removed by anybody at any time; it is nobody's data.
         self._home = os.environ.get("LOLLMS_HOME", "")
@@ -85,7 +87,7 @@ class _Watch:
         outside = event.startswith(self._NETWORK + self._PROGRAMS)
         if self._watching and (outside or self._writes(event, args)):
             self.seen.append(f"{event} {args[1] if event == 'socket.connect' else args[0]!r}")
-        if outside and self.offline:
+        if outside:
             raise OSError(errno.ENETUNREACH, "no network and no other programs while a binding is checked")
 
     def _writes(self, event: str, args: tuple[Any, ...]) -> bool:
@@ -155,16 +157,15 @@ def _parameters(description: Description) -> tuple[Parameter, ...]:
 # ---- module and class ----------------------------------------------------------------------------------------------------------
 
 
-def _imported(found: FoundBinding, description: Description, watch: _Watch) -> tuple[type[Any], list[str]]:
-    required = {module for requirement in description.requirements for module in modules_of(requirement)}
+def _imported(found: FoundBinding, description: Description, required: set[str], watch: _Watch) -> tuple[type[Any], list[str]]:
     before = set(sys.modules)
     with _Absent(required).absent(), watch.watching() as done:
-        module = import_binding(found)
+        module = import_binding(found, description)
         problems = [f"Importing it does this: {what}" for what in done]
     ours = {"lollms_client", found.module.partition(".")[0]}
     tops = {name.partition(".")[0] for name in set(sys.modules) - before}
     heavy = sorted(top for top in tops - ours - sys.stdlib_module_names if not top.startswith("__"))
-    problems += [f"Importing it imports {top!r}; import that where it is used." for top in heavy]
+    problems += [_AT_THE_TOP.format(top) for top in heavy]
     return class_of(module, found), problems
 
 
