@@ -150,6 +150,16 @@ def test_the_context_that_is_asked_for_is_the_one_that_the_model_is_loaded_with(
         assert ollama.bodies[-1]["options"]["num_ctx"] == size
 
 
+def test_the_context_that_the_server_chose_is_known_once_the_model_has_answered(ollama, bound):
+    ollama.chats(says("a"))
+    binding = bound("gpt-oss:20b")
+    assert binding.get_ctx_size() == 131072
+    binding.generate_text("hello")
+    assert [binding.get_ctx_size() for _ in range(3)] == [4096] * 3
+    assert len([a for a in ollama.asked if a.path == "/api/ps"]) == 1
+    assert binding.get_model_info()["max_context_size"] == 131072
+
+
 # ---- answers -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -167,18 +177,19 @@ def test_thoughts_text_and_cost_come_as_they_are_said(ollama, bound):
 
 
 @pytest.mark.req("CT-E.13")
-@pytest.mark.parametrize(
-    ("model", "think", "level"),
-    [("toy", True, "high"), ("gpt-oss:20b", "high", "high"), ("plain:1b", None, None), ("unknown-to-show", True, "high")],
-)
-def test_an_effort_turns_thinking_on_in_the_form_that_the_model_takes(ollama, bound, model, think, level):
-    if model == "unknown-to-show":  # an old server
-        ollama.models["unknown-to-show:latest"] = {}
+@pytest.mark.parametrize(("model", "think"), [("toy", True), ("gpt-oss:20b", "high"), ("unknown-to-show", True)])
+def test_an_effort_turns_thinking_on_in_the_form_that_the_model_takes(ollama, bound, model, think):
+    ollama.models["unknown-to-show:latest"] = {}  # as an old server has it
     ollama.chats(says("a"))
-    binding = bound(model)
-    assert binding.generate_text("hello", reasoning_effort="high") == "a"
+    assert bound(model).generate_text("hello", reasoning_effort="high") == "a"
     body = ollama.bodies[0]
-    assert (body.get("think"), body.get("options", {}).get("think")) == (think, level)
+    assert (body["think"], body["options"]["think"]) == (think, "high")
+
+
+def test_a_model_that_cannot_think_is_not_asked_to_since_it_would_refuse(ollama, bound):
+    ollama.chats(says("a"))
+    assert bound("plain:1b").generate_text("hello", reasoning_effort="high") == "a"
+    assert "think" not in ollama.bodies[0]
 
 
 def test_a_picture_reaches_a_model_that_takes_pictures_and_no_other(ollama, bound):

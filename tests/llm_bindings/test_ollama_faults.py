@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 import time
 
@@ -73,6 +74,33 @@ def test_a_fault_that_does_not_pass_is_raised_after_the_last_retry(ollama, bound
     with pytest.raises(error, match=said):
         list(bound().stream(HELLO))
     assert _chats(ollama) == 3
+
+
+BEHIND = {
+    "error": {
+        "code": 400,
+        "message": "request (2622 tokens) exceeds the available context size (512 tokens), try increasing it",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": 2622,
+        "n_ctx": 512,
+    }
+}
+
+
+def test_a_prompt_that_is_too_long_is_an_error_with_its_figures_and_not_cut_in_silence(ollama, bound):
+    ollama.chats(refusal(400, json.dumps(BEHIND)))  # newer servers hand on the error of the engine behind them as a text
+    with pytest.raises(ContextWindowError, match=r"2,622 tokens long and the context holds 512") as caught:
+        list(bound().stream(HELLO))
+    assert (caught.value.prompt_tokens, caught.value.context_size) == (2622, 512)
+    assert (ollama.bodies[0]["truncate"], ollama.bodies[0]["shift"]) == (False, False)
+    assert _chats(ollama) == 1
+
+
+@pytest.mark.parametrize("words", ["{", "{}", '{"error": "boom"}', '{"error": "{"}'])
+def test_an_error_inside_an_error_is_read_as_far_as_it_goes(ollama, bound, words):
+    ollama.chats(refusal(400, words))
+    with pytest.raises(BackendRefusedError, match="boom" if "boom" in words else r"\{"):
+        list(bound().stream(HELLO))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class OllamaServer(WireServer):
 
     def chats(self, *answers: Answer) -> None:
         """Gives these answers to requests that the real server would take."""
-        self.on(self.chat_path, *(self._about_model(_unless_refused(answer, self.models)) for answer in answers))
+        self.on(self.chat_path, *(self._about_model(self._unless_refused(answer)) for answer in answers))
 
     def last(self, path: str) -> Any:
         """The body of the last request of a path."""
@@ -71,12 +71,30 @@ class OllamaServer(WireServer):
 
         return checked
 
+    def _unless_refused(self, answer: Answer) -> Answer:
+        def checked(conn: socket.socket, asked: Asked) -> None:
+            name = _tagged(asked.body["model"])
+            problem = _problem(asked.body, self.models[name].get("capabilities"))
+            if problem:
+                refusal(400, f'"{name}" {problem}')(conn, asked)
+            else:
+                self.loaded[name] = asked.body.get("options")
+                answer(conn, asked)
+
+        return checked
+
     def _tags(self, conn: socket.socket, asked: Asked) -> None:
         rows = [{"name": n, "model": n, "size": 5, "digest": "d", "details": m["details"]} for n, m in self.models.items()]
         whole({"models": rows})(conn, asked)
 
     def _ps(self, conn: socket.socket, asked: Asked) -> None:
-        whole({"models": [{"name": n, "model": n, "size_vram": 4, "expires_at": _STAMP} for n in self.loaded]})(conn, asked)
+        more = {"size_vram": 4, "expires_at": _STAMP}
+        rows = [{"name": n, "model": n, "context_length": self._context(n), **more} for n in self.loaded]
+        whole({"models": rows})(conn, asked)
+
+    def _context(self, name: str) -> int:
+        """The context that a loaded model has: the server's choice is small, whatever the model could have."""
+        return (self.loaded[name] or {}).get("num_ctx") or 4096
 
     def _show(self, conn: socket.socket, asked: Asked) -> None:
         whole(self.models[_tagged(asked.body["model"])])(conn, asked)
@@ -106,15 +124,6 @@ def _tagged(name: str) -> str:
 
 def refusal(code: int, said: str) -> Answer:
     return status(code, {"error": said})
-
-
-def _unless_refused(answer: Answer, models: dict[str, Any]) -> Answer:
-    def checked(conn: socket.socket, asked: Asked) -> None:
-        name = _tagged(asked.body["model"])
-        problem = _problem(asked.body, models[name].get("capabilities"))
-        refusal(400, f'"{name}" {problem}')(conn, asked) if problem else answer(conn, asked)
-
-    return checked
 
 
 def _problem(body: dict[str, Any], able: list[str] | None) -> str:

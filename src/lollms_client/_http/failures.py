@@ -91,7 +91,10 @@ def _error_object(body: bytes | str | dict[str, Any]) -> dict[str, Any]:
             return {}
     if isinstance(value, dict):
         inner = value.get("error", value)
-        return inner if isinstance(inner, dict) else {"message": str(inner)}
+        if isinstance(inner, dict):
+            return inner
+        # Servers before servers hand on the whole error of the one behind as a text.
+        return (_error_object(inner) if isinstance(inner, str) and inner.startswith("{") else {}) or {"message": str(inner)}
     return {}
 
 

@@ -37,7 +37,8 @@ class OllamaBinding(LollmsLLMBinding):
     """A client of one Ollama server, over the server's own protocol. Constructing it asks nobody.
 
     What the server says about a model (`/api/show`: tools, pictures, thinking, context) is asked once, when it is first needed;
-    what was configured goes over it.
+    what was configured goes over it. Which context the server chose, where none was asked for, it says only of a model that is
+    loaded (`/api/ps`): until a model has answered, its context is said to be the most that it can have.
 
     Args:
         model_name: The model's name at the server.
@@ -87,6 +88,8 @@ class OllamaBinding(LollmsLLMBinding):
         self._embedding_model, self._keep_alive = embedding_model, keep_alive
         self._truncate, self._options = truncate, dict(options or {})
         self._facts: dict[str, tuple[ModelFacts, float]] = {}
+        self._chosen_contexts: dict[str, int | None] = {}
+        self._answered: set[str] = set()
         parts = urlsplit(self.base_url)
         self._where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -95,12 +98,13 @@ class OllamaBinding(LollmsLLMBinding):
     @property
     def own_capabilities(self) -> Capabilities:
         """What was configured, and for what was left open what the server says about the model."""
-        facts = self.model_facts()
+        facts, asked = self.model_facts(), self._asked_context()
+        chosen = None if asked else self._chosen_context()
         said: dict[str, Any] = {
             "native_tools": facts.tools,
             "parallel_tool_calls": facts.tools,
             "vision": facts.vision,
-            "context_size": facts.context(self._asked_context()),
+            "context_size": chosen or facts.context(asked),
             "reasoning_efforts": facts.efforts or None,
         }
         return replace(self._configured, **{k: v for k, v in said.items() if v is not None and k not in self._said})
@@ -134,6 +138,19 @@ class OllamaBinding(LollmsLLMBinding):
     def _asked_context(self) -> int | None:
         """The context to load a model with, None for the server's choice."""
         return self.profile_facts.get("forced_context_size") or self.ctx_size
+
+    def _chosen_context(self) -> int | None:
+        """The context that the server loaded the model with, None where it does not say; asked once the model has answered."""
+        name = self.model_name
+        if name not in self._answered or name is None:
+            return None
+        if name not in self._chosen_contexts:
+            self._chosen_contexts[name] = None
+            with contextlib.suppress(LollmsError):
+                rows = model_rows(self.http.get_json("/api/ps", read_timeout=_FACTS_TIMEOUT))
+                sizes = [row.get("context_length") for row in rows if same_model(str(row["model_name"])) == same_model(name)]
+                self._chosen_contexts[name] = next((n for n in sizes if isinstance(n, int) and n > 0), None)
+        return self._chosen_contexts[name]
 
     def get_model_info(self) -> dict[str, Any]:
         """Facts about the model, with those that the server says."""
@@ -173,6 +190,7 @@ class OllamaBinding(LollmsLLMBinding):
                     )
                 yield from deltas_of(answer, self._where, names)
                 answer.finish()
+                self._answered.add(model)
 
     def _asking(self) -> Asking:
         own = self.own_capabilities
