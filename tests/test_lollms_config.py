@@ -79,7 +79,7 @@ def test_the_keys_are_the_keywords_of_the_client():
 
 @pytest.mark.parametrize(("kind", "cls"), [("binding_profiles", LollmsBindingProfile), ("model_profiles", LollmsModelProfile)])
 def test_the_fields_of_profiles_are_those_of_their_classes(kind, cls):
-    assert {"name", *PROFILES[kind]} >= {f.name for f in dataclasses.fields(cls)}
+    assert {"name", *PROFILES[kind]} == {f.name for f in dataclasses.fields(cls)}
 
 
 @pytest.mark.req("DG-structure.4")

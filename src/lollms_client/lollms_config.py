@@ -45,14 +45,24 @@ from typing import Any
 from ._config.checking import Describe, expected, problems, wrong_value
 from ._config.dotenv import read_dotenv
 from ._config.files import FORMATS, format_of, locked, read_file, render, write_file
-from ._config.keys import KEYWORDS, dotted, flat, grouped, leaves, split_key
+from ._config.keys import KEYWORDS, MODALITIES, dotted, flat, grouped, leaves, split_key
 from ._config.kinds import from_text
 from ._config.layers import Layer, from_variables, merge, unknown_variables
-from ._config.secrets import holds_literal_secret, is_secret_key, masked, resolved
+from ._config.secrets import holds_literal_secret, holds_reference, is_secret_key, masked, resolved
 from ._paths import home
 from .errors import ConfigurationError, UnknownNameError
 
-__all__ = ["Describe", "LollmsConfig", "change_config", "config_path", "masked", "resolved", "slips"]
+__all__ = [
+    "MODALITIES",
+    "Describe",
+    "LollmsConfig",
+    "change_config",
+    "config_path",
+    "holds_literal_secret",
+    "masked",
+    "resolved",
+    "slips",
+]
 
 
 def config_path() -> Path:
@@ -189,19 +199,36 @@ class LollmsConfig:
             describe: `lollms_client.get_binding_desc`, which says what settings a binding has and of what kind they are.
 
         Raises:
-            UnknownNameError: There is no such key, or the binding has no such setting or option.
-            ConfigurationError: The text is not of the kind that is wanted; names it.
+            UnknownNameError: There is no such key, binding, setting or option.
+            ConfigurationError: The text is not of the kind that is wanted; names it. Or another binding is named while there are
+                settings of the one before, which are not for it.
         """
         parts = split_key(key)
+        if parts[-1] == "binding_name" or (len(parts) == 1 and parts[0].endswith("_binding_name")):
+            self._check_naming(parts, key, text, describe)
         known = expected(self._values, parts, describe)
         if known is None:
             return self.with_value(key, text if is_secret_key(parts[-1]) else from_text(text, (), key))
-        references = "${" in text or text.startswith("keyring:")
-        value = text if references else from_text(text, known.kinds, key)
+        try:
+            value = from_text(text, known.kinds, key)
+        except ConfigurationError:
+            if not holds_reference(text):
+                raise
+            value = text
         wrong = wrong_value(known, value, key)
         if wrong is not None:
             raise wrong
         return self.with_value(key, value)
+
+    def _check_naming(self, parts: list[str], key: str, name: str, describe: Describe) -> None:
+        modality = parts[0].partition("_")[0]
+        describe(name, modality, self._values.get(f"{modality}_bindings_dir"))
+        holder = self._values if len(parts) == 1 else self._values.get(parts[0], {}).get(parts[1], {})
+        settings = f"{modality}_binding_config" if len(parts) == 1 else "binding_config"
+        before = holder.get(parts[-1])
+        if before not in (None, name) and holder.get(settings):
+            where = key.removesuffix("binding_name") + "binding_config"
+            raise ConfigurationError(f"{where} holds settings of {before!r}, which are not for {name!r}. Unset {where} first.")
 
     def with_value(self, key: str, value: Any) -> LollmsConfig:
         """As it is, with the value of a dotted key replaced."""

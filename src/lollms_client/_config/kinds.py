@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -71,7 +72,7 @@ def from_text(text: str, kinds: Iterable[str], where: str) -> Any:
     word = text.strip().lower()
     if "bool" in kinds and word in (*_TRUE, *_FALSE):
         return word in _TRUE
-    found = _as_json(text)
+    found = _number(text) if "float" in kinds else _as_json(text)
     if "str" in kinds:
         other = found is not None and not isinstance(found, str) and len(kinds) > 1 and fits(found, kinds)
         return found if other or isinstance(found, str) else text
@@ -120,6 +121,16 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     raise ConfigurationError(
         f"{where} holds a value of type {type(value).__name__}, which only a program can give; a file cannot hold it."
     )
+
+
+def _number(text: str) -> Any:
+    """As JSON, or in the other ways in which people write numbers: `.5`, `1.`."""
+    found = _as_json(text)
+    if found is None:
+        with contextlib.suppress(ValueError):
+            value = float(text)
+            found = value if math.isfinite(value) else None
+    return found
 
 
 def _as_json(text: str) -> Any:

@@ -6,7 +6,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+EMBEDDED, LCP = "embedded", "lcp"
 EXIT_CODES = {"completed": 0, "failed": 1, "limit": 3, "waiting_approval": 4, "cancelled": 130}
 
 
@@ -34,7 +35,7 @@ def register(commands: Any) -> None:
     run.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     run.add_argument("--json", action="store_true", help="print one event a line, as JSON")
     run.add_argument("--max-rounds", metavar="N", type=int, default=20, help="requests to the model at most (default: 20)")
-    run.add_argument("--temperature", metavar="T", type=float, default=0.0, help="sampling temperature (default: 0)")
+    run.add_argument("--temperature", metavar="T", type=float, help="sampling temperature (default: as configured, else 0)")
     run.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
     run.set_defaults(handler=_run)
 
@@ -59,19 +60,42 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def build_client(options: argparse.Namespace) -> LollmsClient:
-    """The client that the options ask for; the embedded model is fetched where it is not there yet."""
+    """The client that the options and the configuration ask for; an embedded model is fetched where it is not there yet."""
+    from ..lollms_config import LollmsConfig
     from ..lollms_core import LollmsClient
+
+    config = LollmsConfig.load()
+    said = config.keywords()
+    return LollmsClient.from_config(
+        config, temperature=said.get("temperature", 0.0), **_language_model(options, said), **_tools(options, said)
+    )
+
+
+def _language_model(options: argparse.Namespace, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes over the configuration's language model: nothing, where it has one and the options name none."""
     from .models import ensure_model
 
-    config: dict[str, Any] = {}
-    if options.binding is None:
-        config["model_name"] = ensure_model(options.model)
-    return LollmsClient(
-        llm_binding_name=options.binding or "embedded",
-        llm_binding_config=config,
-        tools_binding_name="lcp",
-        tools_binding_config=tools_config(options.tools, options.yes, aside=options.json),
-    )
+    if options.binding is None and options.model is None and (said.get("llm_binding_name") or said.get("llm_binding_profiles")):
+        config = said.get("llm_binding_config", {})
+        if said.get("llm_binding_name") == EMBEDDED and not config.get("models_dir"):
+            ensure_model(config.get("model_name"))
+        return {}
+    name = options.binding or EMBEDDED
+    return {
+        "llm_binding_name": name,
+        "llm_binding_config": {"model_name": ensure_model(options.model)} if name == EMBEDDED else {},
+    }
+
+
+def _tools(options: argparse.Namespace, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes over the configuration's tools: who approves, and folders. A binding of other tools stays as it is."""
+    named = said.get("tools_binding_name")
+    if not options.tools and (named or said.get("tools_binding_profiles")) and named != LCP:
+        return {}
+    config = tools_config(options.tools, options.yes, aside=options.json)
+    if not options.tools and said.get("tools_binding_config", {}).get("tools_folders"):
+        del config["tools_folders"]
+    return {"tools_binding_name": LCP, "tools_binding_config": config}
 
 
 def tools_config(folders: list[str], yes: bool, aside: bool = False) -> dict[str, Any]:
