@@ -69,8 +69,10 @@ def _answer() -> bytes:
     said = [{**chunk, "choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": None}]} for _ in range(CHUNKS)]
     said.append({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     said.append({**chunk, "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": CHUNKS, "total_tokens": CHUNKS + 9}})
-    body = b"".join(b"data: %s\n\n" % json.dumps(part).encode() for part in said) + b"data: [DONE]\n\n"
-    return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    sent = [b"data: %s\n\n" % json.dumps(part).encode() for part in said] + [b"data: [DONE]\n\n"]
+    # Each event in a chunk of its own, as servers send them.
+    body = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in sent) + b"0\r\n\r\n"
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + body
 
 
 @contextlib.contextmanager
