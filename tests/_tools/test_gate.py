@@ -84,6 +84,14 @@ def test_always_holds_for_that_tool_and_kind_of_action_in_that_session_and_bindi
         person("no answer", "left") if isinstance(gate.decide(call()), Reject) else None
 
 
+def test_what_is_allowed_always_is_not_asked_once_more_from_inside_the_tool():
+    gate, person = Gate(), Person(("always", ""))
+    first, second = gate.decide(call(person)), gate.decide(call(person))
+    assert isinstance(first, Allow)
+    assert first.granted
+    assert second == first
+
+
 @pytest.mark.req("TG-5.2", "CT-A9.4")
 def test_the_handler_gets_the_json_arguments_and_the_name_of_a_plain_tool():
     person = Person(("allow", ""))

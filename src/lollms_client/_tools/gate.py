@@ -102,9 +102,11 @@ class Gate:
     def decide(self, call: GateCall) -> Decision:
         """Allows, rejects or defers a call. It may ask a person and wait for the answer, in the calling thread."""
         kind = asks_about(call.effects, call.level, trusted=call.trusted)
-        if not kind or self.remembers(call.session, call.name, kind):
+        if not kind:
             return Allow(call.arguments)
         text = arguments_text(call.arguments)
+        if self.remembers(call.session, call.name, kind):
+            return self._decided(call, kind, text, ("allow", "", None))  # so that the tool does not ask the same once more
         exact = fingerprint(call.name, text)
         if call.stored is not None and str(call.stored.get("ticket", "")).partition(":")[0] == exact:
             answer = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
