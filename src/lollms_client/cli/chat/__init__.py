@@ -57,13 +57,15 @@ def _chat(options: argparse.Namespace) -> int:
 
 def _need_libraries() -> None:
     """Says at once, and not after a model was fetched, what is missing."""
-    from importlib.util import find_spec
+    from importlib import import_module
 
     from ...errors import MissingDependencyError
 
     for package in ("prompt_toolkit", "rich"):
-        if find_spec(package) is None:
-            raise MissingDependencyError(package, "cli", "lollms chat on a terminal")
+        try:
+            import_module(package)
+        except ImportError:
+            raise MissingDependencyError(package, "cli", "lollms chat on a terminal") from None
 
 
 def _at_terminal(session: Session) -> int:

@@ -43,7 +43,7 @@ class LineReader:
             completer=_completer(completions),
             complete_while_typing=True,
             multiline=True,
-            key_bindings=_keys(),
+            key_bindings=_keys(completions),
             enable_open_in_editor=True,
             prompt_continuation=lambda width, _line, _wrapped: "… ".rjust(width),
             **io,
@@ -91,7 +91,7 @@ class LineReader:
         return str(edited.prompt("", default=text))
 
 
-def _keys() -> KeyBindings:
+def _keys(completions: Completions) -> KeyBindings:
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -104,6 +104,18 @@ def _keys() -> KeyBindings:
             buffer.insert_text("\n")
         else:
             buffer.validate_and_handle()
+
+    @keys.add("tab")
+    def _complete(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        found = list(completions.of(buffer.document.text_before_cursor))
+        if len(found) == 1:  # at once, and not when the menu comes to it: the next key may be Enter
+            buffer.delete_before_cursor(found[0].back)
+            buffer.insert_text(found[0].text)
+        elif buffer.complete_state:
+            buffer.complete_next()
+        else:
+            buffer.start_completion(insert_common_part=True)
 
     @keys.add("escape", "enter")
     def _new_line(event: KeyPressEvent) -> None:

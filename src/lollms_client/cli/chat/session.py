@@ -211,7 +211,7 @@ class Session:
     def _call_options(self) -> dict[str, Any]:
         return {
             "autonomy_level": self.autonomy,
-            "confirm_handler": self.confirm or _nobody,
+            "confirm_handler": _everything if self.autonomy == "full_access" else self.confirm or _nobody,
             "user_interaction_handler": self.answer or (lambda _request: None),
         }
 
@@ -305,6 +305,11 @@ def cost_of(usage: ev.Usage, prices: Mapping[str, float] | None) -> float | None
     prompt = prices.get("prompt", 0.0)
     paid = fresh * prompt + usage.cached_tokens * prices.get("cached", prompt)
     return (paid + usage.completion_tokens * prices.get("completion", 0.0)) / 1e6
+
+
+def _everything(_source: str, _label: str, _argv: list[Any] | None = None) -> tuple[str, str]:
+    """For libraries that ask by themselves, whatever the session allows."""
+    return "allow", ""
 
 
 def _nobody(_source: str, _label: str, _argv: list[Any] | None = None) -> tuple[str, str]:

@@ -188,6 +188,7 @@ def _silent_keys() -> Iterator[None]:
     before = termios.tcgetattr(descriptor)
     silent = termios.tcgetattr(descriptor)
     silent[3] &= ~(termios.ECHO | termios.ICANON)
+    silent[0] &= ~termios.ICRNL  # Enter stays Enter, as the prompt wants it
     termios.tcsetattr(descriptor, termios.TCSANOW, silent)
     try:
         yield
