@@ -157,6 +157,9 @@ def test_the_context_that_the_server_chose_is_known_once_the_model_has_answered(
     binding.generate_text("hello")
     assert [binding.get_ctx_size() for _ in range(3)] == [4096] * 3
     assert len([a for a in ollama.asked if a.path == "/api/ps"]) == 1
+    ollama.models["gpt-oss:20b"] = shown("vision", context=131072)
+    binding.load_model()
+    assert binding.capabilities.vision, "a model that is loaded anew is looked at anew"
     assert binding.get_model_info()["max_context_size"] == 131072
 
 
@@ -318,6 +321,16 @@ def test_a_model_that_cannot_be_got_is_an_error(ollama, bound, parts, error, sai
     ollama.on("/api/pull", ndjson(*parts))
     with pytest.raises(error, match=said):
         bound().pull_model("new")
+
+
+def test_looking_up_a_context_ends_with_the_request_that_needs_it(ollama, bound):
+    ollama.chats(says("a"))
+    binding, arrived = bound(), threading.Event()
+    binding.generate_text("hello")
+    ollama.on("/api/ps", holds(arrived, head=False))
+    threading.Thread(target=lambda: arrived.wait(10) and binding.cancel(), daemon=True).start()
+    with pytest.raises(CancelledError):
+        list(binding.stream(ChatRequest(HELLO)))
 
 
 def test_getting_a_model_ends_when_its_callback_or_a_token_or_the_binding_says_so(ollama, bound):

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ConfigurationError
+
 if TYPE_CHECKING:
     from .description import Description
     from .profiles import LollmsModelProfile
@@ -51,6 +53,19 @@ class LollmsBaseBinding:
         if path is None or not path.is_file():
             return Description(title=self.binding_name)
         return read_description(path)
+
+    def refuse_unknown_settings(self) -> None:
+        """For the constructor of a binding that knows every setting it takes, so that a mistyped one is no silence.
+
+        Raises:
+            ConfigurationError: A keyword was left over; the message says which there are.
+        """
+        if not self.config:
+            return
+        described = self.description
+        known = ", ".join(p.name for p in (*described.global_input_parameters, *described.model_input_parameters))
+        said = f"Its settings are: {known}." if known else ""
+        raise ConfigurationError(f"The binding {self.binding_name!r} has no setting {min(self.config)!r}. {said}".strip())
 
     def apply_profile(self, profile: LollmsModelProfile | None) -> None:
         """Use a profile's model from now on, and believe what the profile says about it; None for no profile."""

@@ -68,7 +68,7 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
     ) -> None:
         connection = take_connection(settings)
         super().__init__(binding_name, model_name=model_name, **settings)
-        self._refuse_unknown()
+        self.refuse_unknown_settings()
         vendor = self._vendor = self.vendor()
         self.base_url = connection.address(vendor, self.binding_name)
         self.http = connection.client(self.base_url, vendor)
@@ -88,14 +88,6 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
     def client_of(self, url: str) -> HttpClient:
         """A client of another address of the same server."""
         return self._connection.client(url, self._vendor)
-
-    def _refuse_unknown(self) -> None:
-        if not self.config:
-            return
-        described = self.description
-        known = ", ".join(p.name for p in (*described.global_input_parameters, *described.model_input_parameters))
-        said = f"Its settings are: {known}." if known else ""
-        raise ConfigurationError(f"The binding {self.binding_name!r} has no setting {min(self.config)!r}. {said}".strip())
 
     # ---- answers -------------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,15 @@ from ..._openai_compat.connection import take_connection
 from ..._openai_compat.names import names_of
 from ..._openai_compat.vendor import Vendor
 from ..._stream.deltas import Delta
-from ...errors import BackendProtocolError, BackendRefusedError, CancelledError, ConfigurationError, LollmsError, UnknownNameError
+from ...errors import (
+    BackendProtocolError,
+    BackendRefusedError,
+    BackendUnavailableError,
+    CancelledError,
+    ConfigurationError,
+    LollmsError,
+    UnknownNameError,
+)
 from ...lollms_llm_binding import LollmsLLMBinding
 from .address import address_of, from_environment
 from .facts import NOTHING_KNOWN, ModelFacts, PullProgress, facts_of, model_rows, progress_of, same_model
@@ -38,7 +46,7 @@ class OllamaBinding(LollmsLLMBinding):
 
     What the server says about a model (`/api/show`: tools, pictures, thinking, context) is asked once, when it is first needed;
     what was configured goes over it. Which context the server chose, where none was asked for, it says only of a model that is
-    loaded (`/api/ps`): until a model has answered, its context is said to be the most that it can have.
+    loaded (`/api/ps`): until then its context is said to be the most that it can have.
 
     Args:
         model_name: The model's name at the server.
@@ -74,12 +82,7 @@ class OllamaBinding(LollmsLLMBinding):
     ) -> None:
         connection = take_connection(settings)
         super().__init__(binding_name, model_name=model_name, **settings)
-        if self.config:
-            described = self.description
-            known = ", ".join(p.name for p in (*described.global_input_parameters, *described.model_input_parameters))
-            raise ConfigurationError(
-                f"The binding {self.binding_name!r} has no setting {min(self.config)!r}. Its settings are: {known}."
-            )
+        self.refuse_unknown_settings()
         self.base_url = address_of(connection.base_url or connection.host_address or from_environment())
         self.http = connection.client(self.base_url, _VENDOR)
         self.retry = connection.retry_policy()
@@ -89,7 +92,7 @@ class OllamaBinding(LollmsLLMBinding):
         self._truncate, self._options = truncate, dict(options or {})
         self._facts: dict[str, tuple[ModelFacts, float]] = {}
         self._chosen_contexts: dict[str, int | None] = {}
-        self._answered: set[str] = set()
+        self._loaded: set[str] = set()
         parts = urlsplit(self.base_url)
         self._where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -125,31 +128,24 @@ class OllamaBinding(LollmsLLMBinding):
         facts, good_until = self._facts.get(name, (NOTHING_KNOWN, 0.0))
         if time.monotonic() < good_until:
             return facts
-        good_until = time.monotonic() + _FACTS_AGAIN
-        try:
-            facts, good_until = facts_of(self.http.post_json("/api/show", {"model": name}, cancel, _FACTS_TIMEOUT)), float("inf")
-        except CancelledError:
-            raise
-        except LollmsError:
-            pass  # the request that follows says what is wrong
-        self._facts[name] = facts, good_until
+        shown = _looked_up(lambda: self.http.post_json("/api/show", {"model": name}, cancel, _FACTS_TIMEOUT))
+        facts = facts_of(shown)
+        self._facts[name] = facts, time.monotonic() + _FACTS_AGAIN if shown is None else float("inf")
         return facts
 
     def _asked_context(self) -> int | None:
         """The context to load a model with, None for the server's choice."""
         return self.profile_facts.get("forced_context_size") or self.ctx_size
 
-    def _chosen_context(self) -> int | None:
-        """The context that the server loaded the model with, None where it does not say; asked once the model has answered."""
+    def _chosen_context(self, cancel: CancelToken | None = None) -> int | None:
+        """The context that the server loaded the model with, None where it does not say, or is not known to have loaded it."""
         name = self.model_name
-        if name not in self._answered or name is None:
+        if name is None or name not in self._loaded:
             return None
         if name not in self._chosen_contexts:
-            self._chosen_contexts[name] = None
-            with contextlib.suppress(LollmsError):
-                rows = model_rows(self.http.get_json("/api/ps", read_timeout=_FACTS_TIMEOUT))
-                sizes = [row.get("context_length") for row in rows if same_model(str(row["model_name"])) == same_model(name)]
-                self._chosen_contexts[name] = next((n for n in sizes if isinstance(n, int) and n > 0), None)
+            rows = model_rows(_looked_up(lambda: self.http.get_json("/api/ps", cancel, _FACTS_TIMEOUT)))
+            sizes = [row.get("context_length") for row in rows if same_model(str(row["model_name"])) == same_model(name)]
+            self._chosen_contexts[name] = next((n for n in sizes if isinstance(n, int) and n > 0), None)
         return self._chosen_contexts[name]
 
     def get_model_info(self) -> dict[str, Any]:
@@ -181,7 +177,8 @@ class OllamaBinding(LollmsLLMBinding):
         """
         with self._running(cancel) as token:
             model, names = self._model(), names_of(request)
-            self.model_facts(token)
+            self.model_facts(token)  # here and not where they are used, so that this ends with the token too
+            self._chosen_context(token)
             body = chat_body(request, model, self._asking(), names)
             with contextlib.ExitStack() as stack:
                 with self._missing_explained(model, token):
@@ -190,7 +187,7 @@ class OllamaBinding(LollmsLLMBinding):
                     )
                 yield from deltas_of(answer, self._where, names)
                 answer.finish()
-                self._answered.add(model)
+                self._loaded.add(model)
 
     def _asking(self) -> Asking:
         own = self.own_capabilities
@@ -257,10 +254,14 @@ class OllamaBinding(LollmsLLMBinding):
     def ps(self) -> list[dict[str, Any]]:
         """The models that are loaded now: `model_name`, `size_vram`, `expires_at`, `context_length` and so on.
 
+        Empty while the server is not there.
+
         Raises:
-            BackendError: The server cannot be reached.
+            BackendError: The server refused or failed.
         """
-        return model_rows(self._asked(lambda token: self.http.get_json("/api/ps", token)))
+        with self._running(None) as token, contextlib.suppress(BackendUnavailableError):
+            return model_rows(self.http.get_json("/api/ps", token))
+        return []
 
     def load_model(self, model_name: str | None = None) -> bool:
         """Have the server load a model, and use it from now on; True once it is loaded.
@@ -276,7 +277,10 @@ class OllamaBinding(LollmsLLMBinding):
             body["keep_alive"] = self._keep_alive
         if options := options_of(Asking(options=self._options, context=self._asked_context(), threads=self.n_threads)):
             body["options"] = options  # others than those of the requests would have it loaded anew
-        self._asked(lambda token: self.http.post_json("/api/generate", body, token), body["model"])
+        name = body["model"]
+        self._asked(lambda token: self.http.post_json("/api/generate", body, token), name)
+        self._forget(name)
+        self._loaded.add(name)
         return True
 
     def unload_model(self, model_name: str | None = None) -> bool:
@@ -293,6 +297,8 @@ class OllamaBinding(LollmsLLMBinding):
             self._asked(lambda token: self.http.post_json("/api/generate", body, token), name)
         except UnknownNameError:
             return False
+        self._loaded.discard(name)
+        self._forget(name)
         return True
 
     def pull_model(
@@ -324,7 +330,7 @@ class OllamaBinding(LollmsLLMBinding):
                 status = step.status
                 if progress is not None and progress(step) is False:
                     return False
-            self._facts.pop(model_name, None)
+            self._forget(model_name)
             if status != "success":
                 raise BackendProtocolError(f"{self._where} ended getting {model_name!r} in the middle, after {status!r}.")
         return status == "success"
@@ -342,8 +348,13 @@ class OllamaBinding(LollmsLLMBinding):
                 answer.finish()
 
         self._asked(delete, model_name)
-        self._facts.pop(model_name, None)
+        self._forget(model_name)
         return True
+
+    def _forget(self, model_name: str) -> None:
+        """Look anew at what the server says about a model."""
+        self._facts.pop(model_name, None)
+        self._chosen_contexts.pop(model_name, None)
 
     def retire(self) -> None:
         """Nothing: a server has other users, and frees models by itself (`keep_alive`)."""
@@ -375,13 +386,9 @@ class OllamaBinding(LollmsLLMBinding):
         except BackendRefusedError as error:
             if error.answered != 404:
                 raise
-            try:
-                there = [str(row["model_name"]) for row in model_rows(self.http.get_json("/api/tags", cancel, _FACTS_TIMEOUT))]
-            except CancelledError:
-                raise
-            except LollmsError:
-                raise error from None
-            if same_model(model) in map(same_model, there):
+            answer = _looked_up(lambda: self.http.get_json("/api/tags", cancel, _FACTS_TIMEOUT))
+            there = [str(row["model_name"]) for row in model_rows(answer)]
+            if answer is None or same_model(model) in map(same_model, there):
                 raise
             hint = f"Get it with pull_model({model!r}) of this binding, or with `ollama pull {model}`."
             raise UnknownNameError(f"model at {self._where}", model, there, hint) from error
@@ -391,3 +398,13 @@ class OllamaBinding(LollmsLLMBinding):
         if not isinstance(value, kind):
             raise BackendProtocolError(f"{self._where} answered without {key!r}: {str(answer)[:200]!r}")
         return value
+
+
+def _looked_up(ask: Callable[[], Any]) -> Any:
+    """What the server says when it is asked beside a request; None where it does not: the request itself says what is wrong."""
+    try:
+        return ask()
+    except CancelledError:
+        raise
+    except LollmsError:
+        return None
