@@ -710,7 +710,13 @@ def test_a_saved_configuration_builds_an_equal_client(form, tmp_path, folder):
     _own_binding(tmp_path / "own", "tts")
     client = LollmsClient(
         "openai",
-        llm_binding_config={"model_name": "m", "api_key": SECRET, "headers": {"a": "b"}, "retries": 0, "strict_tools": True},
+        llm_binding_config={
+            "model_name": "m",
+            "api_key": SECRET,
+            "headers": {"a": "b"},
+            "retries": 0,
+            "strict_tools": ["tool_a"],
+        },
         llm_binding_profiles=[
             LollmsBindingProfile("b", "llama_cpp_server", {"base_url": "http://127.0.0.1:9"}),
             {"name": "a", "binding_name": "openai"},

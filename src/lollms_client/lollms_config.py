@@ -203,10 +203,14 @@ class LollmsConfig:
             ConfigurationError: The text is not of the kind that is wanted; names it. Or another binding is named while there are
                 settings of the one before, which are not for it.
         """
+
+        def described(name: str, modality: str, folder: Any) -> Mapping[str, Any]:
+            return describe(name, modality, _beside(self.path, folder) if folder else None)
+
         parts = split_key(key)
-        if parts[-1] == "binding_name" or (len(parts) == 1 and parts[0].endswith("_binding_name")):
-            self._check_naming(parts, key, text, describe)
-        known = expected(self._values, parts, describe)
+        if parts[0].endswith("_binding_name") or (len(parts) == 3 and parts[0].endswith("_binding_profiles")):
+            self._check_naming(parts, key, text, described)
+        known = expected(self._values, parts, described)
         if known is None:
             return self.with_value(key, text if is_secret_key(parts[-1]) else from_text(text, (), key))
         try:
@@ -221,6 +225,8 @@ class LollmsConfig:
         return self.with_value(key, value)
 
     def _check_naming(self, parts: list[str], key: str, name: str, describe: Describe) -> None:
+        if not parts[-1].endswith("binding_name"):
+            return
         modality = parts[0].partition("_")[0]
         describe(name, modality, self._values.get(f"{modality}_bindings_dir"))
         holder = self._values if len(parts) == 1 else self._values.get(parts[0], {}).get(parts[1], {})
@@ -353,8 +359,12 @@ def _copied(value: Any) -> Any:
 def _beside_the_file(config: LollmsConfig) -> dict[str, Any]:
     """Its values; the user's own folders of bindings are meant from where the file is."""
     values = config.keywords()
-    assert config.path is not None
-    folder = config.path.resolve().parent
     for keyword in (k for k in values if k.endswith("_bindings_dir")):
-        values[keyword] = str(folder / Path(values[keyword]).expanduser())
+        values[keyword] = _beside(config.path, values[keyword])
     return values
+
+
+def _beside(path: Path | None, folder: str) -> str:
+    """A folder, as it is meant in a file."""
+    start = path.resolve().parent if path is not None else Path()
+    return str(start / Path(folder).expanduser())

@@ -94,7 +94,7 @@ def test_values_are_set_shown_with_their_sources_and_unset(capsys, monkeypatch):
         (["llm.binding_name", "embedded"], "llm.binding_config"),
         (["llm.binding_config.topk", "1"], "'top_k'"),
         (["llm.binding_config.top_k", "many"], "a whole number"),
-        (["llm.binding_config.strict_tools", "perhaps"], "true or false"),
+        (["llm.binding_config.verify_ssl", "perhaps"], "true or false"),
         (["tools.binding_config.autonomy_level", "wild"], "'strict'"),
         (["llm.binding_profiles.fast.binding_config.retries", "x"], "a whole number"),
         (["llm.binding_profiles.fast.nme", "x"], "'is_default'"),
@@ -169,6 +169,17 @@ def test_the_profiles_of_all_modalities_are_listed_and_the_first_to_be_used_is_m
             kind, name = config_command.starting_profile(words, modality) or ("binding", "")
             active = manager.model_profile.name if kind == "model" else manager.profile_name
             assert active == name
+
+
+def test_settings_of_a_binding_of_ones_own_are_known_wherever_one_stands(tmp_path, capsys):
+    folder = config_path().parent / "mine" / "echo"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text('BindingName = "Echo"\n')
+    (folder / "description.yaml").write_text("title: Echo\nglobal_input_parameters: [{name: loud, type: bool}]\n")
+    configure(("llm.bindings_dir", "mine"), ("llm.binding_name", "echo"), ("llm.binding_config.loud", "on"))
+    assert main(["config", "set", "llm.binding_config.lound", "on"]) == 2
+    assert "'loud'" in capsys.readouterr().err
+    assert LollmsConfig.read(config_path()).keywords()["llm_binding_config"] == {"loud": True}
 
 
 # ---- lollms run -------------------------------------------------------------------------------------------------------------------

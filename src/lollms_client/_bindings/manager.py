@@ -158,7 +158,7 @@ class BindingManager(Generic[B]):
 
         References to secrets in `config` are followed here, and nowhere else (`lollms_config`).
         """
-        from ..lollms_config import resolved
+        from .._config.secrets import resolved
         from .registry import create
 
         settings = resolved(config, f"The {self.modality} binding {binding_name!r}")

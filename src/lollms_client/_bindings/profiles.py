@@ -34,7 +34,7 @@ class LollmsBindingProfile:
 
     def __repr__(self) -> str:
         """As of any dataclass, with secrets hidden."""
-        from ..lollms_config import masked
+        from .._config.secrets import masked
 
         said = ", ".join(f"{f.name}={masked(getattr(self, f.name))!r}" for f in fields(self))
         return f"{type(self).__name__}({said})"

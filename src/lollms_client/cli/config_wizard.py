@@ -38,7 +38,7 @@ def ask() -> dict[str, Any]:
         return {"llm_binding_name": binding, "llm_binding_config": {"model_name": _embedded_model()}}
     config: dict[str, Any] = {}
     if kind != "openai":
-        config["base_url" if kind == "server" else "host_address"] = _address(_SERVER if kind == "server" else _OLLAMA)
+        config["base_url"] = _address(_SERVER if kind == "server" else _OLLAMA)
     if kind != "ollama" and (key := _key(kind == "openai")):
         config["api_key"] = key
     return {"llm_binding_name": binding, "llm_binding_config": {"model_name": _model(binding, config), **config}}
