@@ -172,9 +172,12 @@ def profiles(kind):
     return st.dictionaries(names, st.fixed_dictionaries({needed: names}, optional=rest), max_size=3)
 
 
-configs = st.fixed_dictionaries(
-    {}, optional={k: by_kind[v] if v in by_kind else profiles(k.partition("_")[2]) for k, v in KEYWORDS.items()}
-).map(LollmsConfig)
+values = {k: by_kind[v] if v in by_kind else profiles(k.partition("_")[2]) for k, v in KEYWORDS.items()}
+configs = (
+    st.lists(st.sampled_from(sorted(values)), unique=True, max_size=5)
+    .flatmap(lambda keys: st.fixed_dictionaries({k: values[k] for k in keys}))
+    .map(LollmsConfig)
+)
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
