@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pexpect
 import pytest
@@ -111,8 +112,8 @@ def test_what_was_typed_is_kept_below_the_home_folder_for_its_owner_and_comes_ba
     with Talk(tmp_path, "[echo]") as talk:
         talk.say("a line to keep")
         assert talk.end() == 0
-    kept = os.path.join(os.environ["LOLLMS_HOME"], "chat_history")
-    assert os.stat(kept).st_mode & 0o077 == 0
+    kept = Path(os.environ["LOLLMS_HOME"], "chat_history")
+    assert kept.stat().st_mode & 0o077 == 0
     with Talk(tmp_path, "[echo]") as talk:
         assert "heard [a line to keep]" in talk.say(UP)
         assert talk.end() == 0
