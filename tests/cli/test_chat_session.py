@@ -19,7 +19,7 @@ from lollms_client.cli.chat.session import STOPPED, Session, cost_of
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
 from lollms_client.errors import BackendError, ConfigurationError, UnknownNameError
-from lollms_client.events import TextDelta, ThoughtDelta, Usage
+from lollms_client.events import TextDelta, ThoughtDelta, TurnEnded, Usage
 from lollms_client.lollms_core import LollmsClient
 from lollms_client.testing import Capabilities, ReasoningDelta, Reply, ScriptedLLM, call
 
@@ -337,6 +337,14 @@ def test_whoever_leaves_in_the_middle_leaves_nobody_waiting_for_an_answer(talk, 
     thread.join(30)
     assert not thread.is_alive()
     assert (tmp_path / "a.txt").exists()
+
+
+def test_a_turn_that_is_stopped_before_it_begins_asks_the_model_nothing(talk):
+    session = talk(["never"])
+    work = TurnInThread(session, "x")
+    work.cancel()
+    assert [i.status for i in work.items() if isinstance(i, TurnEnded)] == ["cancelled"]
+    assert session.model.requests == []
 
 
 def test_an_error_of_the_backend_comes_as_what_it_is(talk):

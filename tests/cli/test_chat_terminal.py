@@ -224,6 +224,15 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(tmp_path):
         assert talk.end() == 0
 
 
+def test_a_second_ctrl_c_ends_the_program_where_the_turn_does_not_end(tmp_path):
+    with Talk(tmp_path, "[lambda r: __import__('threading').Event().wait(60) and '']") as talk:
+        talk.type("go\r")
+        talk.wait("waiting for the model")
+        talk.type(CTRL_C)
+        talk.wait("stopping")
+        assert talk.end(CTRL_C) == 130
+
+
 def test_ctrl_c_at_a_question_stops_the_turn_and_allows_nothing(tmp_path):
     with Talk(tmp_path, '[call("tool_delete_path", path="a.txt"), echo]') as talk:
         (talk.workspace / "a.txt").write_text("x")

@@ -55,8 +55,8 @@ def open_client(options: argparse.Namespace, **tools: Any) -> LollmsClient:
     offered = {} if said.get("tools_binding_name") or said.get("tools_binding_profiles") else tools
     client = LollmsClient.from_config(None, **offered, **chosen)
     try:
-        if options.profile:
-            client.switch_model(options.profile)
+        if options.profile or chosen:  # whatever the configuration's own default is
+            client.switch_model(options.profile or "master")
         if options.model and client.llm is not None and options.model != client.llm.model_name:
             client.llm.select_model(options.model)
     except BaseException:

@@ -59,6 +59,7 @@ class Terminal:
             except LollmsError as error:
                 self._view.error(str(error))
             except KeyboardInterrupt:
+                self._view.pause()
                 self._view.say("Interrupted twice: the program ends.", "yellow")
                 return 130
 
@@ -171,6 +172,7 @@ def _interrupts(work: TurnInThread, view: View) -> Iterator[None]:
         if work.cancelled:
             raise KeyboardInterrupt
         work.cancel()
+        view.stopping()
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:

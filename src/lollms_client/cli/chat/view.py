@@ -53,7 +53,7 @@ class View:
         self._thought = ""
         self._since = 0.0
         self._doing, self._doing_since = "", 0.0
-        self._painted = 0.0
+        self._painted, self._stopping = 0.0, False
         self._wrote, self._blank = False, True
         self.last_change: list[str] = []
 
@@ -62,6 +62,7 @@ class View:
     def begin(self) -> None:
         """A turn begins."""
         self._text = self._thought = ""
+        self._stopping = False
         self._wrote, self._blank = False, True
         self._do("waiting for the model")
 
@@ -122,6 +123,11 @@ class View:
         self._painter.clear()
         if exchange is not None:
             self._styled(figures(exchange, session.paid), "dim")
+
+    def stopping(self) -> None:
+        """The person wants the turn to end. Paints nothing, so that a signal handler can call it at any moment."""
+        self._do("stopping; Ctrl-C again ends the program")
+        self._stopping = True
 
     def pause(self) -> None:
         """Takes the open lines away, so that something else can be written."""
@@ -209,7 +215,8 @@ class View:
         return lines
 
     def _do(self, what: str) -> None:
-        self._doing, self._doing_since = what, time.perf_counter()
+        if not self._stopping:
+            self._doing, self._doing_since = what, time.perf_counter()
 
     # ---- everything else ------------------------------------------------------------------------------------------------------
 

@@ -112,6 +112,8 @@ class TurnInThread:
     def _run(self) -> None:
         try:
             for event in self._session.turn(self._prompt):
+                if self.cancelled:  # it may have been stopped before there was anything to stop
+                    self._session.cancel()
                 self._queue.put(event)
                 if isinstance(event, ev.ToolStarted):
                     lines = change_of(self._session.workspace, event.call.name, event.call.arguments)
