@@ -6,12 +6,13 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import events as ev
+from .backend import add_backend_options, open_client
 from .render import TurnRenderer
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-EMBEDDED, LCP = "embedded", "lcp"
 EXIT_CODES = {"completed": 0, "failed": 1, "limit": 3, "waiting_approval": 4, "cancelled": 130}
 
 
@@ -29,9 +29,7 @@ def register(commands: Any) -> None:
     run.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
     run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
     run.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
-    backend = run.add_mutually_exclusive_group()
-    backend.add_argument("--model", metavar="ID", help="an embedded model, by catalogue id or path to a GGUF file")
-    backend.add_argument("--binding", metavar="NAME", help="another language model binding")
+    add_backend_options(run)
     run.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     run.add_argument("--json", action="store_true", help="print one event a line, as JSON")
     run.add_argument("--max-rounds", metavar="N", type=int, default=20, help="requests to the model at most (default: 20)")
@@ -61,41 +59,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def build_client(options: argparse.Namespace) -> LollmsClient:
     """The client that the options and the configuration ask for; an embedded model is fetched where it is not there yet."""
-    from ..lollms_config import LollmsConfig
-    from ..lollms_core import LollmsClient
-
-    config = LollmsConfig.load()
-    said = config.keywords()
-    return LollmsClient.from_config(
-        config, temperature=said.get("temperature", 0.0), **_language_model(options, said), **_tools(options, said)
-    )
-
-
-def _language_model(options: argparse.Namespace, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What goes over the configuration's language model: nothing, where it has one and the options name none."""
-    from .models import ensure_model
-
-    if options.binding is None and options.model is None and (said.get("llm_binding_name") or said.get("llm_binding_profiles")):
-        config = said.get("llm_binding_config", {})
-        if said.get("llm_binding_name") == EMBEDDED and not config.get("models_dir"):
-            ensure_model(config.get("model_name"))
-        return {}
-    name = options.binding or EMBEDDED
-    return {
-        "llm_binding_name": name,
-        "llm_binding_config": {"model_name": ensure_model(options.model)} if name == EMBEDDED else {},
-    }
-
-
-def _tools(options: argparse.Namespace, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What goes over the configuration's tools: who approves, and folders. A binding of other tools stays as it is."""
-    named = said.get("tools_binding_name")
-    if not options.tools and (named or said.get("tools_binding_profiles")) and named != LCP:
-        return {}
-    config = tools_config(options.tools, options.yes, aside=options.json)
-    if not options.tools and said.get("tools_binding_config", {}).get("tools_folders"):
-        del config["tools_folders"]
-    return {"tools_binding_name": LCP, "tools_binding_config": config}
+    tools = tools_config(options.tools, options.yes, aside=options.json)
+    return open_client(options, tools, {"temperature": 0.0})
 
 
 def tools_config(folders: list[str], yes: bool, aside: bool = False) -> dict[str, Any]:

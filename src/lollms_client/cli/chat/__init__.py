@@ -45,8 +45,7 @@ def _chat(options: argparse.Namespace) -> int:
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal:
         _need_libraries()
-    tools = {"tools_binding_name": "lcp", "tools_binding_config": {"tools_folders": [*own, str(DEFAULT_TOOLS)]}}
-    with open_client(options, **tools) as client:
+    with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
         session = Session(client, workspace, options.system, autonomy)
         if at_terminal:
             return _at_terminal(session)

@@ -53,7 +53,7 @@ class View:
         self._thought = ""
         self._since = 0.0
         self._doing, self._doing_since = "", 0.0
-        self._painted, self._stopping = 0.0, False
+        self._painted, self._pace, self._stopping = 0.0, _PAINT_SECONDS, False
         self._wrote, self._blank = False, True
         self.last_change: list[str] = []
 
@@ -184,15 +184,16 @@ class View:
         self._styled(head + one_line(text, max(20, self.console.size.width - len(head) - 1)), "dim italic")
 
     def _paint(self, soon: bool = False) -> None:
-        now = time.perf_counter()
-        if soon and now - self._painted < _PAINT_SECONDS:
+        started = time.perf_counter()
+        if soon and started - self._painted < self._pace:
             return
-        self._painted = now
         finished: list[str] = []
         if self._text and (length := finished_length(self._text)):
             finished = self._block(self._text[:length])
             self._text, self._blank = self._text[length:], False
         self._print(finished, keep_open=True)
+        self._painted = time.perf_counter()
+        self._pace = max(_PAINT_SECONDS, 4 * (self._painted - started))  # painting a long block never takes most of the time
 
     def _block(self, text: str) -> list[str]:
         """Blocks of Markdown as lines, a blank one before them where something stands above."""
