@@ -224,6 +224,20 @@ def test_ctrl_c_stops_the_turn_and_not_the_program(tmp_path):
         assert talk.end() == 0
 
 
+def test_ctrl_c_stops_a_turn_that_asked_something_before(tmp_path):
+    script = '[call("tool_delete_path", path="a.txt"), Reply(["begun ", *["and on "] * 500], delay=0.1), echo]'
+    with Talk(tmp_path, script) as talk:
+        (talk.workspace / "a.txt").write_text("x")
+        talk.type("go\r")
+        talk.wait("Allow it")
+        talk.type("y\r")
+        talk.wait("begun")
+        talk.type(CTRL_C)
+        talk.wait("ended as cancelled")
+        talk.prompt()
+        assert "heard [on]" in talk.say("on")
+
+
 def test_a_second_ctrl_c_ends_the_program_where_the_turn_does_not_end(tmp_path):
     with Talk(tmp_path, "[lambda r: __import__('threading').Event().wait(60) and '']") as talk:
         talk.type("go\r")
@@ -371,6 +385,22 @@ def test_over_a_pipe_yes_allows_risky_steps(tmp_path):
     done = piped(tmp_path, '[call("tool_delete_path", path="a.txt"), "Gone."]', "delete it\n", "--yes")
     assert done.stdout == "Gone.\n"
     assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def test_a_terminal_that_cannot_be_painted_is_treated_as_a_pipe(tmp_path):
+    (tmp_path / "bindings" / "talk").mkdir(parents=True)
+    (tmp_path / "bindings" / "talk" / "__init__.py").write_text(MODEL + "[echo]\n")
+    words = ["-m", "lollms_client", "chat", "--binding", "talk", "--bindings-dir", str(tmp_path / "bindings")]
+    child = pexpect.spawn(
+        sys.executable, [*words, "--workspace", str(tmp_path)], env={**os.environ, "TERM": "dumb"}, encoding="utf-8", timeout=30
+    )
+    child.sendline("hello")
+    child.expect(r"heard \[hello\]")
+    child.sendeof()
+    child.expect(pexpect.EOF)
+    assert "\x1b" not in child.before
+    child.close()
+    assert child.exitstatus == 0
 
 
 def test_over_a_pipe_a_failed_turn_is_told_and_the_exit_code_says_so(tmp_path):

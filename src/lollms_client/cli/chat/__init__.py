@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ def _chat(options: argparse.Namespace) -> int:
         raise ConfigurationError(f"The workspace {str(workspace)!r} cannot be made: {error.strerror or error}.") from error
     autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"
     own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
-    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if at_terminal:
         _need_libraries()
     with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
