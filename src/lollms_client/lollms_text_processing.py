@@ -224,7 +224,7 @@ class LollmsTextProcessor:
         callback: Callback | None = None,
         **options: Any,
     ) -> list[int] | dict[str, Any]:
-        """Orders several answers, the best first.
+        """Orders several answers, the best first: a request for each place but the last.
 
         Args:
             question: The question.
@@ -239,7 +239,7 @@ class LollmsTextProcessor:
 
         Raises:
             ConfigurationError: There are no possible answers.
-            BackendProtocolError: The model's answers were no such order.
+            BackendProtocolError: The model's answers were none of them.
             CancelledError: The callback stopped before there was a whole answer.
         """
         from ._tasks.data import given

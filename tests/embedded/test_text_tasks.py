@@ -42,6 +42,7 @@ def test_a_choice_and_a_ranking_are_among_the_answers(tp):
     assert tp.multichoice_question("Which of these is an animal?", ["table", "horse", "hammer"], **STEADY) == 1
     ranking = tp.multichoice_ranking("Which is the largest?", ["a mouse", "the sun", "a house", "a horse"], **STEADY)
     assert sorted(ranking) == [0, 1, 2, 3]
+    assert ranking[0] == 1
 
 
 def test_structured_content_takes_the_facts_of_a_text(tp):
@@ -64,8 +65,8 @@ def test_generated_code_compiles_and_does_what_was_asked(tp):
 
 def test_a_summary_of_an_article_longer_than_the_context_keeps_the_name_of_its_subject(tp):
     text = ARTICLE.read_text(encoding="utf-8")
-    ctx_size = 1024
-    assert tp._llm.count_tokens(text) > ctx_size * 0.8
+    ctx_size = 640
+    assert tp._llm.count_tokens(text) > ctx_size
     steps = []
     summary = tp.sequential_summarize(
         text,
@@ -74,7 +75,7 @@ def test_a_summary_of_an_article_longer_than_the_context_keeps_the_name_of_its_s
         callback=lambda chunk, kind: steps.append(chunk) if kind.name == "MSG_TYPE_STEP_START" else None,
         **STEADY,
     )
-    assert len(steps) >= 2
+    assert len(steps) >= 3
     assert "lighthouse" in summary.lower()
     assert "Grey Point" in summary
 

@@ -58,61 +58,44 @@ def choose(asker: Asker, question: str, answers: Sequence[str], data: str, expla
         `{"index": int}` (0 is the first), with "explanation" where one was asked for.
     """
     choices = _choices(answers)
-    labels = list(choices)
-    schema = _schema("choice", {"enum": labels}, explain)
-
-    def tidy(value: Any) -> Any:
-        return _with_answer(value, "choice", lambda said: _label(said, choices), alone=not explain)
-
-    system = "Choose the label of the answer that is right." + (" Explain first, in a sentence or two." if explain else "")
-    prompt = _asked(question, data, choices)
-    found = ask_value(asker, prompt, _told(system, data), schema, checked(schema), tidy)
-    return {"index": labels.index(found.pop("choice")), **found}
+    found = _choose_one(asker, question, choices, data, explain, "Choose the label of the answer that is right.")
+    return {"index": list(choices).index(found.pop("choice")), **found}
 
 
 def rank(asker: Asker, question: str, answers: Sequence[str], data: str, explain: bool) -> dict[str, Any]:
     """Orders several answers, the best first.
 
-    A decoder under a schema can still name an answer twice. What was named before that stands, and the rest is asked for again.
+    Each place is a choice of its own among the answers that are left: small models choose well, and asked for a whole order they
+    write the labels in a row, forwards or backwards.
 
     Returns:
-        `{"ranking": [int]}`, each index once, with "explanation" where one was asked for.
+        `{"ranking": [int]}`, each index once, with "explanation" (a line for each choice) where one was asked for.
     """
     choices = _choices(answers)
     labels = list(choices)
-    order: list[str] = []
-    explanation = ""
-    while len(order) < len(labels):
-        left = {label: choices[label] for label in labels if label not in order}
-        found = _rank_once(asker, question, left, data, explain and not order)
-        explanation = explanation or found.get("explanation", "")
-        order += _until_repeated(found["ranking"])
-    ranking = [labels.index(label) for label in order]
-    return {"ranking": ranking, **({"explanation": explanation} if explain else {})}
+    left = dict(choices)
+    order: list[int] = []
+    lines: list[str] = []
+    while len(left) > 1 or (left and explain and not lines):
+        found = _choose_one(
+            asker, question, left, data, explain, "Choose the label of the answer that answers the question best."
+        )
+        left.pop(found["choice"])
+        order.append(labels.index(found["choice"]))
+        lines.append(str(found.get("explanation", "")))
+    order += [labels.index(label) for label in left]
+    return {"ranking": order, **({"explanation": "\n".join(lines)} if explain else {})}
 
 
-def _rank_once(asker: Asker, question: str, choices: dict[str, str], data: str, explain: bool) -> dict[str, Any]:
-    size = len(choices)
-    ranking = {"type": "array", "items": {"enum": list(choices)}, "minItems": size, "maxItems": size}
-    schema = _schema("ranking", ranking, explain)
+def _choose_one(asker: Asker, question: str, choices: Mapping[str, str], data: str, explain: bool, system: str) -> dict[str, Any]:
+    """The choice as `{"choice": label}`, with "explanation" where one was asked for."""
+    schema = _schema("choice", {"enum": list(choices)}, explain)
 
     def tidy(value: Any) -> Any:
-        if isinstance(value, list) and not explain:
-            value = {"ranking": value}
-        if isinstance(value, dict) and isinstance(value.get("ranking"), list):
-            return {**value, "ranking": [_label(one, choices) for one in value["ranking"]]}
-        return value
+        return _with_answer(value, "choice", lambda said: _label(said, choices), alone=not explain)
 
-    system = "Order the labels of the answers by how well they answer the question, the best first, each label once."
     system += " Explain first, in a sentence or two." if explain else ""
     return ask_value(asker, _asked(question, data, choices), _told(system, data), schema, checked(schema), tidy)
-
-
-def _until_repeated(labels: list[str]) -> list[str]:
-    for position, label in enumerate(labels):
-        if label in labels[:position]:
-            return labels[:position]
-    return labels
 
 
 def _schema(name: str, answer: dict[str, Any], explain: bool) -> dict[str, Any]:
@@ -128,7 +111,7 @@ def _with_answer(value: Any, name: str, mend: Callable[[Any], Any], *, alone: bo
     return {name: mend(value)} if alone else value
 
 
-def _label(said: Any, choices: dict[str, str]) -> Any:
+def _label(said: Any, choices: Mapping[str, str]) -> Any:
     """The label of a choice that was given as such, or by the answer's own words; else what was said."""
     if type(said) is int:
         said = str(said)
