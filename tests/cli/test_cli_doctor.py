@@ -79,6 +79,19 @@ def test_a_server_that_answers_and_one_that_does_not(capsys):
     assert "cannot be reached" in found["server of llm gone"]["text"]
 
 
+def test_a_server_at_its_usual_address_is_looked_for_too_and_a_secret_that_is_not_there_is_told(capsys, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.getsockname()[1]}")
+        configure(
+            "llm:\n  binding_name: ollama\n  binding_config: {model_name: m}\n  binding_profiles:\n"
+            "    keyed: {binding_name: openai, binding_config: {api_key: '${NOT_THERE_KEY}', model_name: m}}\n"
+        )
+        code, found = findings(capsys)
+    assert code == 1
+    assert found["server of llm"]["state"] == "good"
+    assert "NOT_THERE_KEY" in found["profile llm keyed"]["text"]
+
+
 def test_a_server_that_never_answers_is_given_up_after_two_seconds(monkeypatch):
     def never(address, timeout):
         assert timeout == doctor.SERVER_SECONDS == 2.0

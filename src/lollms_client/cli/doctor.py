@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ _NEEDED_BYTES = 2_000_000_000
 SERVER_SECONDS = 2.0
 _MODALITIES = ("llm", "tts", "tti", "stt", "ttv", "ttm", "rag", "tools")
 _PORTS = {"http": 80, "https": 443}
-_ADDRESS_KEYS = ("base_url", "host_address", "url", "server_url")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _configuration() -> Iterator[Finding]:
     from ..lollms_config import LollmsConfig, config_path, slips
 
     path = config_path()
-    mend = f"lollms config show; then edit {path}"
+    mend = f"lollms config show, then edit {path}"
     try:
         config = LollmsConfig.load()
         config.check(get_binding_desc)
@@ -209,13 +209,21 @@ def _configuration() -> Iterator[Finding]:
     yield Finding("configuration", GOOD, str(path) if path.exists() else f"{path} is not there; everything is as built in")
     for name in slips():
         yield Finding(f"variable {name}", NOTE, "begins as this library's do, and names no setting", f"unset {name}")
-    yield from _servers(config.keywords())
+    yield from _servers(config.keywords(), path)
 
 
-def _servers(said: Mapping[str, Any]) -> Iterator[Finding]:
+def _servers(said: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    """Whether each profile's binding can be built, and its server answers."""
     seen: set[str] = set()
-    for profile, address in _addresses(said):
-        if address in seen:
+    for profile, build in _configured(said):
+        try:
+            binding = build()
+        except LollmsError as error:
+            yield Finding(f"profile {profile}", BAD, str(error), f"lollms config wizard, or edit {path}")
+            continue
+        address = str(getattr(binding, "base_url", None) or "")
+        binding.close()
+        if not address or address in seen:
             continue
         seen.add(address)
         trouble = _trouble(address)
@@ -224,15 +232,19 @@ def _servers(said: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(f"server of {profile}", BAD if trouble else GOOD, text, mend)
 
 
-def _addresses(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The servers that the configuration names: profile and address."""
+def _configured(said: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The binding profiles of the configuration, each with what builds its binding."""
+    import lollms_client
+
     for modality in _MODALITIES:
-        profiles = said.get(f"{modality}_binding_profiles") or {}
-        rows = list(profiles.items()) if isinstance(profiles, Mapping) else [(p.get("name", "?"), p) for p in profiles]
-        configs = [(modality, said.get(f"{modality}_binding_config") or {})]
-        configs += [(f"{modality} {name}", p.get("binding_config") or {}) for name, p in rows]
-        for name, config in configs:
-            yield from ((name, str(config[key])) for key in _ADDRESS_KEYS if config.get(key))
+        kind = "TOOL" if modality == "tools" else modality.upper()
+        profiles = dict(said.get(f"{modality}_binding_profiles") or {})
+        name = said.get(f"{modality}_binding_name")
+        manager = getattr(lollms_client, f"Lollms{kind}BindingManager")(said.get(f"{modality}_bindings_dir"), profiles)
+        rows = [(modality, name, said.get(f"{modality}_binding_config"))] if name else []
+        rows += [(f"{modality} {alias}", p.binding_name, p.binding_config) for alias, p in manager.binding_profiles.items()]
+        for alias, binding_name, config in rows:
+            yield alias, partial(manager.create_binding, binding_name, **(config or {}))
 
 
 def _trouble(address: str) -> str:

@@ -42,6 +42,7 @@ class LineReader:
             history=FileHistory(str(history)),
             completer=_completer(completions),
             complete_while_typing=True,
+            complete_in_thread=True,  # asking a server for its models never holds up the keys
             multiline=True,
             key_bindings=_keys(completions),
             enable_open_in_editor=True,
