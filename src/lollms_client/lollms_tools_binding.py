@@ -70,6 +70,29 @@ class LollmsToolBinding(LollmsBaseBinding, ABC):
             for tool in self.discover_tools()
         ]
 
+    def check_arguments(self, tool_name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """What a tool would get of such arguments, without calling it; for whoever lets a person edit them.
+
+        Args:
+            tool_name: Which tool.
+            arguments: By name.
+
+        Returns:
+            The arguments as the tool would get them, with its defaults, and what would be left out of them, in words.
+
+        Raises:
+            UnknownNameError: There is no such tool; says what there is.
+            ToolArgumentError: They do not fit the tool's schema; names what is wrong.
+        """
+        from ._tools.plan import CallPlan
+        from .errors import UnknownNameError
+
+        specs = {spec.name: spec for spec in self.specs()}
+        if tool_name not in specs:
+            raise UnknownNameError("tool", tool_name, specs)
+        fitted, warnings = CallPlan(specs[tool_name]).prepare(arguments)
+        return fitted, list(warnings)
+
     def library_prompts(self, tool_context: Mapping[str, Any] | None = None) -> dict[str, str]:
         """What libraries say about the workspace as it is right now, by library; none, unless a binding has such."""
         return {}

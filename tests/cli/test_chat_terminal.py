@@ -197,9 +197,11 @@ def test_edited_arguments_are_mended_shown_again_and_are_what_runs(tmp_path):
         talk.wait('"path"')
         for _ in range(3):  # the text has three lines; the cursor stands at its end
             talk.type(KILL_LINE + "\x7f")
-        talk.type('{"path": "other.txt"' + ALT_ENTER)
+        talk.type('{"pth": "other.txt"' + ALT_ENTER)
         talk.wait("This is not JSON")
         talk.type("}" + ALT_ENTER)
+        talk.wait("'path' is missing")
+        talk.type(KILL_LINE + '{"path": "other.txt"}' + ALT_ENTER)
         assert "-goes" in talk.wait("Allow it")
         talk.type("y\r")
         talk.wait("generated")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lollms_client.errors import ToolArgumentError, UnknownNameError
+
 EFFECTS = """
 from pathlib import Path
 TOOL_EFFECTS = {"tool_erase": ["destructive"], "tool_write": ["write"], "tool_look": ["read"]}
@@ -250,3 +252,16 @@ def test_the_time_a_person_takes_inside_a_tool_is_not_the_tools(library, lcp, is
     binding = lcp(isolation=isolation, confirm_handler=slow)
     binding.execute_tool("tool_warm", {})
     assert binding.execute_tool("tool_ask", {}, timeout=1.0)["output"] == ["allow", "at last"]
+
+
+def test_arguments_can_be_checked_without_a_call(library, lcp):
+    library("ask", "def tool_ask(n: int, word: str = 'x') -> dict:\n    '''Asks.'''\n    raise SystemExit\n")
+    binding = lcp()
+    assert binding.check_arguments("tool_ask", {"n": "7"}) == ({"n": 7, "word": "x"}, [])
+    fitted, dropped = binding.check_arguments("tool_ask", {"n": 7, "wrod": "y"})
+    assert fitted == {"n": 7, "word": "x"}
+    assert "wrod" in dropped[0]
+    with pytest.raises(ToolArgumentError, match="'n'"):
+        binding.check_arguments("tool_ask", {"n": "many"})
+    with pytest.raises(UnknownNameError, match="tool_ask"):
+        binding.check_arguments("tool_ast", {})

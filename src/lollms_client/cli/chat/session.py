@@ -202,6 +202,11 @@ class Session:
         specs = tools.list_tools() if tools is not None else []
         return [(s["name"], (str(s.get("description") or "").strip().splitlines() or [""])[0]) for s in specs]
 
+    def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """What a tool would get of such arguments, and what would be left out; raises what is wrong with them."""
+        tools = self.client.tools
+        return (dict(arguments), []) if tools is None else tools.check_arguments(tool, arguments)
+
     # ---- inside ---------------------------------------------------------------------------------------------------------------
 
     def _form(self) -> tuple[bool, bool]:

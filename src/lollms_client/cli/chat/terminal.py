@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigurationError, LollmsError
+from ...errors import LollmsError
 from .approval import Approval, arguments_from, change_of
 from .clean import safe_text, shorten
 from .commands import is_command, run_command
@@ -112,18 +112,22 @@ class Terminal:
             if choice in ("n", "no"):
                 return "reject", self._reader.ask("Why not (the model is told; Enter for nothing): ").strip() or DECLINED
             if choice in ("e", "edit") and approval.arguments is not None:
-                edited = self._edit(edited or approval.arguments)
+                edited = self._edit(approval.label, edited or approval.arguments)
 
-    def _edit(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _edit(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the person wants them; a slip is said and can be mended, and nothing is taken before it fits."""
         text = json.dumps(arguments, indent=2, ensure_ascii=False)
         self._view.say("Edit the arguments. Alt-Enter (Esc, Enter) is done, Ctrl-X Ctrl-E opens $EDITOR.", "dim")
         while True:
             text = self._reader.edit(text)
             try:
-                return arguments_from(text)
-            except ConfigurationError as error:
+                fitted, dropped = self._session.check_arguments(tool, arguments_from(text))
+            except LollmsError as error:
                 self._view.error(str(error))
+                continue
+            for warning in dropped:
+                self._view.say(f"! {warning}", "yellow")
+            return fitted
 
     def _show(self, approval: Approval, edited: dict[str, Any] | None) -> None:
         self._view.say(f"? {approval.label} wants your approval", "bold yellow")
