@@ -11,13 +11,13 @@ import pytest
 
 from lollms_client.cli.chat.approval import Approval, change_of
 from lollms_client.cli.chat.blocks import finished_length
-from lollms_client.cli.chat.clean import one_line, safe_text
 from lollms_client.cli.chat.commands import COMMANDS, is_command, run_command
 from lollms_client.cli.chat.complete import Completions
 from lollms_client.cli.chat.paint import Painter
 from lollms_client.cli.chat.session import STOPPED, Session, cost_of
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
+from lollms_client.cli.clean import one_line, safe_text
 from lollms_client.errors import BackendError, ConfigurationError, UnknownNameError
 from lollms_client.events import TextDelta, ThoughtDelta, TurnEnded, Usage
 from lollms_client.lollms_core import LollmsClient

@@ -391,13 +391,13 @@ def test_over_a_pipe_yes_allows_risky_steps(tmp_path):
 
 def test_a_terminal_that_cannot_be_painted_is_treated_as_a_pipe(tmp_path):
     (tmp_path / "bindings" / "talk").mkdir(parents=True)
-    (tmp_path / "bindings" / "talk" / "__init__.py").write_text(MODEL + "[echo]\n")
+    (tmp_path / "bindings" / "talk" / "__init__.py").write_text(MODEL + "[lambda r: echo(r) + chr(27) + '[2J']\n")
     words = ["-m", "lollms_client", "chat", "--binding", "talk", "--bindings-dir", str(tmp_path / "bindings")]
     child = pexpect.spawn(
         sys.executable, [*words, "--workspace", str(tmp_path)], env={**os.environ, "TERM": "dumb"}, encoding="utf-8", timeout=30
     )
     child.sendline("hello")
-    child.expect(r"heard \[hello\]")
+    child.expect(r"heard \[hello\] after \d+\\x1b")
     child.sendeof()
     child.expect(pexpect.EOF)
     assert "\x1b" not in child.before

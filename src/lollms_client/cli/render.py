@@ -8,6 +8,7 @@ import sys
 from typing import Any, TextIO
 
 from .. import events as ev
+from .clean import safe_text, shorten
 
 __all__ = ["TurnRenderer", "use_colour"]
 
@@ -22,8 +23,7 @@ def use_colour(stream: TextIO) -> bool:
 
 
 def _short(text: str, limit: int) -> str:
-    text = text.replace("\x1b", "\\x1b")  # what a tool prints never commands the terminal
-    return text if len(text) <= limit else f"{text[:limit]} … (+{len(text) - limit} characters)"
+    return shorten(safe_text(text), limit)
 
 
 class TurnRenderer:
@@ -55,9 +55,9 @@ class TurnRenderer:
             case ev.ToolEnded():
                 self._tool_ended(event)
             case ev.Notice():
-                self._line(f"! {event.text}", "yellow")
+                self._line(f"! {safe_text(event.text)}", "yellow")
             case ev.ApprovalRequested():
-                self._line(f"? {event.call.name} waits for approval: {event.reason}", "yellow")
+                self._line(f"? {event.call.name} waits for approval: {safe_text(event.reason)}", "yellow")
             case ev.TurnEnded():
                 self._turn_ended(event)
             case _:
@@ -84,7 +84,7 @@ class TurnRenderer:
             self._line("")
             self._line("Files", "bold")
             for change in event.workspace_changes:
-                self._line(f"  {change['action']} {change['path']} ({change['size']} bytes)")
+                self._line(f"  {change['action']} {safe_text(change['path'])} ({change['size']} bytes)")
         usage, calls = event.usage, len(event.tool_calls)
         rate = usage.completion_tokens / event.seconds if event.seconds else 0.0
         self._line("")
@@ -99,7 +99,7 @@ class TurnRenderer:
             self._close()
             self._open = kind
             self._write("  · " if kind == "thought" else "  ", "dim" if kind == "thought" else "")
-        self._write(text.replace("\x1b", "\\x1b"), "dim" if kind == "thought" else "")
+        self._write(safe_text(text), "dim" if kind == "thought" else "")
 
     def _close(self) -> None:
         if self._open:

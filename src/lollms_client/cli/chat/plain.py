@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ... import events as ev
 from ...errors import LollmsError
+from ..clean import safe_text
 from ..render import TurnRenderer
 from .commands import is_command, run_command
 
@@ -48,7 +49,7 @@ def _answer(session: Session, prompt: str, renderer: TurnRenderer) -> str:
     for event in session.turn(prompt):
         if isinstance(event, ev.TurnEnded):
             status = event.status
-            print(event.response)
+            print(safe_text(event.response) if sys.stdout.isatty() else event.response)
             if event.status != "completed":
                 print(f"lollms: the turn ended as {event.status}: {event.reason}", file=sys.stderr)
         elif isinstance(event, (ev.ToolStarted, ev.ToolEnded, ev.Notice)):

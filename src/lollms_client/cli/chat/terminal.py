@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...errors import LollmsError
+from ..clean import safe_text, shorten
 from .approval import Approval, arguments_from, change_of
-from .clean import safe_text, shorten
 from .commands import is_command, run_command
 from .worker import Question, TurnInThread
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ... import events as ev
 from ...errors import MissingDependencyError
+from ..clean import one_line, safe_text, shorten
 from .blocks import finished_length
-from .clean import one_line, safe_text, shorten
 from .paint import Painter
 from .worker import Change, Failure, Tick
 
