@@ -125,6 +125,30 @@ def test_nobody_there_is_unavailable():
         http.get_json("/")
 
 
+def test_a_server_that_hangs_up_on_a_used_connection_is_asked_on_another(server, client):
+    """Some do so after each few answers, without a word; on a connection of its own a request is not asked twice."""
+    served: dict[int, int] = {}
+
+    def handler(conn: socket.socket, request: bytes) -> None:
+        served[id(conn)] = served.get(id(conn), 0) + 1
+        if served[id(conn)] > 1:
+            conn.shutdown(socket.SHUT_RDWR)
+            return
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+
+    server.handler = handler
+    assert [client.post_json("/x", {"n": n}) for n in range(4)] == [{}] * 4
+    assert server.connections == 4
+
+    server.requests.clear()
+    server.handler = lambda conn, request: conn.shutdown(socket.SHUT_RDWR)
+    fresh = HttpClient(server.url)
+    with pytest.raises(BackendUnavailableError, match="closed the connection"):
+        fresh.post_json("/x", {})
+    assert len(server.requests) == 1
+    fresh.close()
+
+
 def test_silence_is_a_timeout(server, client):
     assert _seconds(lambda: client.get_json("/x", read_timeout=0.2), BackendTimeoutError) < 10
 

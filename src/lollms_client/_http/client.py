@@ -190,11 +190,7 @@ class HttpClient:
         timeout = httpx.Timeout(limits.read if read_timeout is None else read_timeout, connect=limits.connect, write=limits.write)
         request = client.build_request(method, self.base_url + path, json=body, timeout=timeout, headers=headers)
         with guard.active():
-            try:
-                response = client.send(request, stream=True)
-            except BaseException:
-                guard.close()
-                raise
+            response = _answer(client, request, guard)
             if response.status_code < 400:
                 return response
             try:
@@ -243,6 +239,26 @@ class HttpClient:
             if ours is error:
                 raise
             raise ours from error
+
+
+def _answer(client: httpx.Client, request: httpx.Request, guard: SocketGuard) -> httpx.Response:
+    """The head of an answer. Where a server hangs up on a pooled connection, the next one is tried, at last a new one.
+
+    Servers end idle connections when they like, some without a word after each few answers, and a request can cross that on its
+    way. Not a byte of an answer came then (RFC 9112 §9.5).
+    """
+    import httpcore
+
+    while True:
+        try:
+            return client.send(request, stream=True)
+        except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
+            guard.close()
+            if guard.is_shut or not guard.reused:
+                raise
+        except BaseException:
+            guard.close()
+            raise
 
 
 def _read_some(response: httpx.Response) -> bytes:

@@ -28,12 +28,14 @@ class SocketGuard:
 
     Attributes:
         patience: Seconds that each read from now on waits at most, None for the request's own timeout.
+        reused: The connection in use has served another request before.
     """
 
-    __slots__ = ("_lock", "_shut", "_socket", "patience")
+    __slots__ = ("_lock", "_shut", "_socket", "patience", "reused")
 
     def __init__(self) -> None:
         self.patience: float | None = None
+        self.reused = False
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._shut = False
@@ -51,6 +53,11 @@ class SocketGuard:
             self._shut = True
             if self._socket is not None:
                 _shut_down(self._socket)
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether `shut` was called."""
+        return self._shut
 
     def close(self) -> None:
         """Close the socket of a request that failed: nobody can say what the next bytes on it would be."""
@@ -76,13 +83,16 @@ def _shut_down(sock: socket.socket) -> None:
 
 
 class _GuardedStream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, first: SocketGuard | None = None) -> None:
         self._stream = stream
+        self._first = first  # the guard of the request that the connection was made for
 
     def _report(self) -> SocketGuard | None:
         guard: SocketGuard | None = getattr(_local, "guard", None)
         sock = self._stream.get_extra_info("socket") if guard is not None else None
         if guard is not None and sock is not None:
+            self._first = self._first or guard
+            guard.reused = self._first is not guard
             guard.use(sock)
         return guard
 
@@ -103,7 +113,7 @@ class _GuardedStream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         self._report()
-        return _GuardedStream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+        return _GuardedStream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._first)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
