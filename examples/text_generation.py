@@ -7,7 +7,7 @@ import sys
 
 from lollms_client import MSG_TYPE, LollmsClient
 
-PROMPT = "In two sentences: why does the moon look larger near the horizon?"
+PROMPT = "Write a friendly invitation, two sentences long, to a picnic by the lake on Saturday at noon."
 
 
 def main(client: LollmsClient, prompt: str = PROMPT) -> str:

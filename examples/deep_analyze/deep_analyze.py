@@ -12,7 +12,7 @@ from lollms_client import MSG_TYPE, LollmsClient
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "reports").glob("*.txt"))
-QUESTION = "Why was the ferry late so often in March, and what does the company do about it?"
+QUESTION = "What was wrong with the ramp in Sundby, and what is done about it?"
 
 
 def main(client: LollmsClient, question: str = QUESTION, files: Sequence[Path] = FILES) -> str:
