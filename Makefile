@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test test-embedded test-heavy lint bench requirements clean
+.PHONY: run test test-embedded test-heavy lint bench requirements reference clean
 
 run: $(VENV)/.embedded
 	@$(BIN)/python examples/main_job.py
@@ -22,8 +22,8 @@ test-heavy: $(VENV)/.dev
 	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m heavy -s -p no:randomly
 
 lint: $(VENV)/.dev
-	@$(BIN)/ruff check src tests benchmarks examples
-	@$(BIN)/ruff format --check -q src tests benchmarks examples
+	@$(BIN)/ruff check src tests benchmarks examples ai_documentation
+	@$(BIN)/ruff format --check -q src tests benchmarks examples ai_documentation
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/architecture
 
@@ -32,6 +32,9 @@ bench: $(VENV)-bench/.ready
 
 requirements: $(VENV)/.dev
 	@$(BIN)/python -m tests.requirements_table
+
+reference: $(VENV)/.dev
+	@$(BIN)/python ai_documentation/generate.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("lollms_client needs Python 3.11 or newer; this is " + sys.version)'
