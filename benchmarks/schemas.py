@@ -78,7 +78,7 @@ def run() -> list[dict[str, Any]]:
         tools = [value for name, value in scope.items() if name.startswith("tool_")]
         kept = SchemaCache(Path(place) / "kept")
         time.sleep(0.1)  # time stamps younger than a clock tick are not believed
-        discover([folder], cache=kept)
+        discover([folder], cache=kept).keep()
         contestants: dict[tuple[str, str], Callable[[], object]] = {
             ("ours, cold", f"{TOOLS} files read and parsed"): lambda: discover([folder]),
             ("ours, warm", f"{TOOLS} files unchanged, schemas kept"): lambda: discover([folder], cache=kept),

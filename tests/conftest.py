@@ -14,7 +14,7 @@ settings.register_profile("default", deadline=None, max_examples=100, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 REPO = Path(__file__).resolve().parent.parent
-_CLEAN = ("LOLLMS_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING")
+_CLEAN = ("LOLLMS_", "OLLAMA_", "LLAMA_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING")
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith(_CLEAN) and name != "LOLLMS_TEST_MODELS":
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")  # nobody there: a server of the developer's own is left alone
     monkeypatch.setenv("LOLLMS_HOME", str(home / ".lollms"))
 
 

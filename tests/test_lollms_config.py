@@ -796,7 +796,6 @@ from lollms_client import LollmsClient, list_bindings
 sys.addaudithook(hook)
 for name in list_bindings("llm"):
     LollmsClient(name, llm_binding_config={"api_key": "x"} if name == "openai" else {}, temperature=0.5, tools_binding_name="lcp",
-                 tools_binding_config={"schema_cache": False},  # which says where schemas that were read are kept
                  llm_binding_profiles=[{"name": "other", "binding_name": "openai"}]).close()
     LollmsClient.from_config(None, llm_binding_name=name).close()
 print(seen)

@@ -28,7 +28,7 @@ KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_bindings": set(),
     "_tools": set(),
     "_models": {"_bindings"},
-    **dict.fromkeys(_CONTRACTS, {"_bindings"}),
+    **{contract: {"_bindings"} for contract in _CONTRACTS},
     "lollms_tools_binding": {"_bindings", "_tools"},
     "_openai_compat": {"_bindings", "lollms_llm_binding"},
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._text.yaml_text import read_yaml
 from ..errors import ConfigurationError
 
 __all__ = ["Description", "Parameter", "Preset", "read_description"]
@@ -75,13 +76,11 @@ def read_description(path: Path) -> Description:
     Raises:
         ConfigurationError: The file cannot be read, or a key of it holds what it should not; the message names both.
     """
-    import yaml
-
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:  # neither YAML nor UTF-8
         raise ConfigurationError(f"{path} is not YAML: {error}") from error
     return _Reader(path).description({} if raw is None else raw)
 

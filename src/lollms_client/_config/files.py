@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._text.yaml_text import read_yaml
 from ..errors import ConfigurationError, UnknownNameError
 
 __all__ = ["FORMATS", "format_of", "locked", "parse", "read_file", "render", "write_file"]
@@ -39,7 +40,7 @@ def read_file(path: Path) -> dict[str, Any]:
 def parse(text: str, form: str, where: str) -> dict[str, Any]:
     """What a text holds; see `read_file`."""
     try:
-        found = _from_json(text) if form == "json" else _from_yaml(text)
+        found = _from_json(text) if form == "json" else read_yaml(text)
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where} is not {form.upper()}: {error}") from error
     if found is None:
@@ -145,27 +146,3 @@ def _from_json(text: str) -> Any:
         return found
 
     return json.loads(text, object_pairs_hook=mapping) if text.strip() else None
-
-
-def _from_yaml(text: str) -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """As the safe loader, but a date stays the text that it is, and a key stands only once."""
-
-        yaml_implicit_resolvers = {  # noqa: RUF012 - the library's own attribute
-            first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
-            for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys = [k.value for k, _ in node.value if isinstance(k, yaml.ScalarNode) and k.tag != "tag:yaml.org,2002:merge"]
-            for i, key in enumerate(keys):
-                if key in keys[:i]:
-                    raise ValueError(f"the key {key!r} stands there twice (line {node.start_mark.line + 1} onwards)")
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(text, Loader=Loader)  # noqa: S506 - a safe loader
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error

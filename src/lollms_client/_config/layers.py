@@ -5,7 +5,8 @@ Settings of a binding and profiles are laid over each other one by one. Three ru
 - A layer that names another binding leaves the settings of the one below behind.
 - A layer that names a binding, or a default profile, is what the client starts with, whatever the layers below say.
 - The `.env` of the current folder comes with whatever folder one stands in. So it cannot say what code runs (`*_bindings_dir`,
-  and the tools), holds no references, and where it gives an address, no secret of the layers below is sent there.
+  and the tools), holds no references, and gives an address outside of this machine only together with its own key: no secret of
+  the layers below, and none that a binding finds in the environment, is sent there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..errors import ConfigurationError
 from .keys import KEYWORDS, MODALITIES, dotted, flat, leaves
@@ -91,6 +93,8 @@ def from_variables(variables: Mapping[str, str], name: str, guarded: bool = Fals
         value = text if is_secret_key(setting) else from_text(text, (), where)
         given[keyword] = {**given.get(keyword, {}), setting: value}
         spelled[dotted(keyword, setting)] = where
+    if guarded:
+        _refuse_addresses(given, name)
     return Layer(name, given, guarded, spelled)
 
 
@@ -135,6 +139,24 @@ def _refuse_in_guarded(keyword: str, text: str, where: str) -> None:
         )
     if "${" in text or "keyring:" in text:
         raise ConfigurationError(f"{where} holds a reference; in a .env the value itself stands.")
+
+
+def _refuse_addresses(given: Mapping[str, Any], name: str) -> None:
+    for keyword, settings in given.items():
+        if KEYWORDS[keyword] != "dict" or any(is_secret_key(s) for s in settings):
+            continue
+        for setting, value in settings.items():
+            if _is_address(setting) and not _on_this_machine(str(value)):
+                raise ConfigurationError(
+                    f"{dotted(keyword, setting)} ({name}) leads to {value!r}, and the .env of a folder may have come with the "
+                    "folder: a key of yours from the environment would be sent there. Give the key beside it, or set the address "
+                    "in the environment or in the configuration file."
+                )
+
+
+def _on_this_machine(address: str) -> bool:
+    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _from_one(keyword: str, text: str, where: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .._paths import home
+from .._text.yaml_text import read_yaml
 from ..errors import ConfigurationError, UnknownNameError
 
 __all__ = [
@@ -174,13 +175,11 @@ def _own_entries() -> dict[str, ModelEntry]:
 
 def read_catalogue(path: Path) -> dict[str, ModelEntry]:
     """The models of one catalogue file, by id, in its order. Raises as `catalogue` does."""
-    import yaml
-
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:  # neither YAML nor UTF-8
         raise ConfigurationError(f"{path} is not YAML: {error}") from error
     rows = raw.get("models") if isinstance(raw, dict) else None
     if not isinstance(rows, list):

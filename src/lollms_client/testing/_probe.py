@@ -69,8 +69,6 @@ class _Watch:
     def __init__(self) -> None:
         self.seen: list[str] = []
         self._watching = False
-        # A cache may be written and removed by anybody at any time; it is nobody's data.
-        self._home = os.environ.get("LOLLMS_HOME", "")
         sys.addaudithook(self._hook)
 
     @contextmanager
@@ -90,16 +88,13 @@ class _Watch:
         if outside:
             raise OSError(errno.ENETUNREACH, "no network and no other programs while a binding is checked")
 
-    def _writes(self, event: str, args: tuple[Any, ...]) -> bool:
+    @classmethod
+    def _writes(cls, event: str, args: tuple[Any, ...]) -> bool:
         if event == "open":
             path, _, flags = args
-            written = isinstance(flags, int) and bool(flags & self._WRITE_FLAGS)
-            if not written or isinstance(path, int):  # a descriptor was noted when it was opened
-                return False
-        elif not event.startswith(self._WRITING):
-            return False
-        path = "" if isinstance(args[0], int) else os.fsdecode(args[0])
-        return path != self._home and not path.startswith(f"{self._home}{os.sep}cache")
+            written = isinstance(flags, int) and bool(flags & cls._WRITE_FLAGS)
+            return written and not isinstance(path, int)  # a descriptor was noted when it was opened
+        return event.startswith(cls._WRITING)
 
 
 class _Absent(importlib.abc.MetaPathFinder):

@@ -269,5 +269,7 @@ def test_the_default_tools_are_there_when_nothing_is_given(tmp_path):
     binding = LCPBinding(workspace_path=tmp_path, schema_cache=tmp_path / "cache")
     assert {"workspace_tools", "database_ops"} <= {library.stem for library in binding.libraries}
     assert binding.discovered_tools
+    assert not (tmp_path / "cache").exists(), "a constructor writes nothing"
+    assert binding.specs()
     assert list((tmp_path / "cache").iterdir())
     binding.close()

@@ -14,7 +14,14 @@ from lollms_client._paths import home
 from lollms_client.tools_bindings.lcp import cache as cache_module
 from lollms_client.tools_bindings.lcp import discovery
 from lollms_client.tools_bindings.lcp.cache import SchemaCache
-from lollms_client.tools_bindings.lcp.discovery import discover
+
+
+def discover(*args, **kwargs):
+    """A scan whose cache is written, as the first use of a binding does it."""
+    found = discovery.discover(*args, **kwargs)
+    found.keep()
+    return found
+
 
 LIBRARY = '''
 from typing import Literal
@@ -204,7 +211,7 @@ def test_processes_that_write_at_once_leave_a_cache_that_holds(tools, tmp_path, 
     program = (
         "import sys; from lollms_client.tools_bindings.lcp.discovery import discover;"
         "from lollms_client.tools_bindings.lcp.cache import SchemaCache;"
-        "[discover([sys.argv[1]], cache=SchemaCache(sys.argv[2])) for _ in range(20)];"
+        "[discover([sys.argv[1]], cache=SchemaCache(sys.argv[2])).keep() for _ in range(20)];"
         "found = discover([sys.argv[1]], cache=SchemaCache(sys.argv[2])); assert len(found.tools) == 4, found"
     )
     store = tmp_path / "store"

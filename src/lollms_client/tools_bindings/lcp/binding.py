@@ -155,6 +155,7 @@ class LCPBinding(LollmsToolBinding):
 
     def specs(self) -> list[ToolSpec]:
         """The tools as read from their source, in the order in which they were found."""
+        self._toolbox.keep()
         return [entry.spec for name, entry in self._toolbox.entries.items() if name in self.discovered_tools]
 
     def tool_spec(self, name: str) -> ToolSpec:
@@ -178,6 +179,7 @@ class LCPBinding(LollmsToolBinding):
         Returns:
             `{"name", "description", "input_schema"}` each; yours to change.
         """
+        self._toolbox.keep()
         texts = self._provided(tool_context)
         tools = []
         for name, shown in self.discovered_tools.items():
@@ -249,6 +251,7 @@ class LCPBinding(LollmsToolBinding):
         Returns:
             The result; see `lollms_client._tools.execute.execute`. An unknown tool has status_code 404.
         """
+        self._toolbox.keep()
         entry = self._toolbox.get(tool_name)
         if entry is None:
             return failure(str(UnknownNameError("tool", tool_name, self.discovered_tools)), status_code=404)

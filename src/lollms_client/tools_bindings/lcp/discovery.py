@@ -38,11 +38,18 @@ class Discovery:
         tools: Name -> tool; the first of each name.
         libraries: Absolute path -> the file, in loading order.
         diagnostics: What was left out or could not be read, and why.
+        shelves: The parts of the cache that were looked into.
     """
 
     tools: dict[str, ToolSpec] = field(default_factory=dict)
     libraries: dict[str, LibrarySpec] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    shelves: list[Shelf] = field(default_factory=list, compare=False)
+
+    def keep(self) -> None:
+        """Writes to the cache what was read anew."""
+        for shelf in self.shelves:
+            shelf.save()
 
     def add(self, library: LibrarySpec) -> None:
         """Takes in one file; tools whose name is taken are left out and reported."""
@@ -70,7 +77,8 @@ def discover(folders: Sequence[Path | str], files: Sequence[Path | str] = (), *,
         cache: Where schemas are kept between processes; None parses every file.
 
     Returns:
-        Tools, libraries and diagnostics. Nothing that is wrong with a file or folder is raised, and no tool file runs.
+        Tools, libraries and diagnostics. Nothing that is wrong with a file or folder is raised, no tool file runs, and nothing
+        is written until `keep` is called.
     """
     found = Discovery()
     for folder in folders:
@@ -79,7 +87,7 @@ def discover(folders: Sequence[Path | str], files: Sequence[Path | str] = (), *,
         for _, group in _scan(root, found.diagnostics):
             _read(group, found, shelf)
         if shelf:
-            shelf.save()
+            found.shelves.append(shelf)
     shelves: dict[str, Shelf] = {}
     for named in files:
         file = _named_file(_absolute(named), found.diagnostics)
@@ -89,8 +97,7 @@ def discover(folders: Sequence[Path | str], files: Sequence[Path | str] = (), *,
         if cache and parent not in shelves:
             shelves[parent] = cache.shelf(f"files of {parent}")
         _read([file], found, shelves.get(parent))
-    for shelf in shelves.values():
-        shelf.save()
+    found.shelves.extend(shelves.values())
     return found
 
 

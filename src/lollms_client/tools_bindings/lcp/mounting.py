@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lollms_client._tools.plan import CallPlan
 
     from .cache import SchemaCache
+    from .discovery import Discovery
 
 __all__ = ["DEFAULT_TOOLS", "Entry", "Toolbox"]
 
@@ -73,6 +74,7 @@ class Toolbox:
         self._lock = threading.RLock()
         self._warned: set[str] = set()
         self._codes = 0
+        self._unsaved: list[Discovery] = []
 
     def get(self, name: str) -> Entry | None:
         """A registered tool; one that the host took out of `discovered` is not there any more."""
@@ -84,10 +86,20 @@ class Toolbox:
 
         found = discover([] if files else self.folders, files, cache=self.cache)
         with self._lock:
+            self._unsaved.append(found)
             self.libraries.update(found.libraries)
             self.diagnostics.extend(found.diagnostics)
             for spec in found.tools.values():
                 self._register(Entry(spec, found.libraries[spec.path]))
+
+    def keep(self) -> None:
+        """Writes to the cache what the scans read anew, once: the first use does it, so that a constructor writes nothing."""
+        if not self._unsaved:
+            return
+        with self._lock:
+            found, self._unsaved = self._unsaved, []
+        for one in found:
+            one.keep()
 
     def _register(self, entry: Entry) -> None:
         self.entries[entry.spec.name] = entry
