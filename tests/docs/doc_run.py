@@ -71,5 +71,5 @@ def play(folder: Path, page: str, steps: list[dict], timeout: float = 55.0, mode
         capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "", "the blocks leave warnings or errors behind"
+    assert done.stderr == "", f"the blocks leave warnings or errors behind:\n{done.stderr}"
     return json.loads(results.read_text(encoding="utf-8"))
