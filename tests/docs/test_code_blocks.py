@@ -24,7 +24,7 @@ from lollms_client.lollms_config import LollmsConfig
 
 EVERY = [block for page in pages() for block in blocks(page)]
 PAGES_THAT_RUN = [page for page in pages() if steps_of(blocks(page))]
-MOST_SKIPPED = 3
+MOST_SKIPPED, MOST_SHOWN = 3, 4
 OTHER_PROGRAMS = {"cd", "git", "ollama", "export", "vllm"}
 """Programs of other people that the pages may name."""
 
@@ -48,7 +48,9 @@ def test_the_blocks_of_a_page_run_in_order_and_print_what_the_page_says(page, tm
 
 def test_every_block_is_of_a_kind_that_is_tested_and_what_cannot_run_says_why():
     skipped = [f"{b.where}: {b.says['skip']}" for b in EVERY if "skip" in b.says]
-    print("\n".join(["Blocks that do not run:", *skipped]))
+    shown = [b.where for b in EVERY if b.language in ("text", "") and not b.says.keys() & {"output", "file"}]
+    print("\n".join(["Blocks that do not run:", *skipped, "Drawings, and what somebody else's run printed:", *shown]))
+    assert len(shown) <= MOST_SHOWN, shown
     assert len(skipped) <= MOST_SKIPPED, skipped
     assert all(len(line.partition(": ")[2]) > 20 for line in skipped), skipped
     for block in EVERY:
