@@ -337,6 +337,20 @@ def test_no_secret_of_the_file_goes_to_an_address_of_a_folders_dotenv(folder):
     }
 
 
+def test_a_folders_dotenv_leads_away_from_this_machine_only_with_its_own_key(folder):
+    """A binding finds the person's key in the environment by itself; it is not for a server that came with a folder."""
+    address = "LOLLMS_LLM_BINDING_CONFIG__BASE_URL={}\n"
+    for away in ("https://example.org/v1", "gpu-box:11434", "http://127.0.0.1.example.org"):
+        (folder / ".env").write_text(address.format(away))
+        with pytest.raises(ConfigurationError, match=r"llm\.binding_config\.base_url.*Give the key beside it"):
+            LollmsConfig.load()
+    for near in ("http://localhost:8000/v1", "127.0.0.1:11434", "http://[::1]:1"):
+        (folder / ".env").write_text(address.format(near))
+        assert LollmsConfig.load().keywords()["llm_binding_config"]["base_url"] == near
+    (folder / ".env").write_text(address.format("https://example.org/v1") + "LOLLMS_LLM_BINDING_CONFIG__API_KEY=own\n")
+    assert LollmsConfig.load().keywords()["llm_binding_config"]["api_key"] == "own"
+
+
 def test_a_folder_of_bindings_is_meant_from_where_the_file_is(tmp_path, folder):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "a.yaml").write_text("llm: {bindings_dir: mine}\ntts: {bindings_dir: /abs}\n")

@@ -155,8 +155,13 @@ def _refuse_addresses(given: Mapping[str, Any], name: str) -> None:
 
 
 def _on_this_machine(address: str) -> bool:
-    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    import ipaddress
+
+    try:
+        host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, or no address at all
+        return False
 
 
 def _from_one(keyword: str, text: str, where: str) -> dict[str, Any]:
