@@ -73,7 +73,7 @@ def _class(name: str, cls: type[Any], here: tuple[type[Any], ...]) -> Iterator[s
         yield f"`{name}{_signature(cls)}`"
     yield _doc(cls)
     for method, value in _methods(cls, {base for base in here if base is not cls}):
-        yield f"### `{name}.{method}{'' if isinstance(value, property) else _signature(value)}`"
+        yield f"### `{_awaited(value)}{name}.{method}{'' if isinstance(value, property) else _signature(value)}`"
         yield _doc(value)
 
 
@@ -110,8 +110,15 @@ def _signature(value: Any) -> str:
     parameters = [
         p if p.annotation is empty else p.replace(annotation=_AsWritten(p.annotation)) for p in found.parameters.values()
     ]
-    returns = empty if found.return_annotation in (empty, None, "None") else _AsWritten(found.return_annotation)
+    said = found.return_annotation
+    if inspect.isasyncgenfunction(value) and isinstance(said, str):
+        said = f"Async{said}"  # the adapter keeps the signature of what it adapts
+    returns = empty if said in (empty, None, "None") else _AsWritten(said)
     return str(found.replace(parameters=parameters, return_annotation=returns))
+
+
+def _awaited(value: Any) -> str:
+    return "async " if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value) else ""
 
 
 def _doc(value: Any) -> str:

@@ -16,7 +16,7 @@ FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "_config"], 1),
     **dict.fromkeys(["lollms_utilities", "lollms_config"], 1),
-    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat"], 2),
+    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat", "openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),
     **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models"], 5),
@@ -31,6 +31,7 @@ KITS_MAY_IMPORT: dict[str, set[str]] = {
     **{contract: {"_bindings"} for contract in _CONTRACTS},
     "lollms_tools_binding": {"_bindings", "_tools"},
     "_openai_compat": {"_bindings", "lollms_llm_binding"},
+    "openai_compat": {"_openai_compat"},
 }
 """Which other rooms of floor 2 a room of floor 2 may use."""
 
