@@ -16,10 +16,13 @@ test-embedded: $(VENV)/.dev
 	@$(BIN)/lollms models pull smollm2-135m-instruct
 	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m "embedded and not heavy" -p no:randomly tests/embedded
 
-# Minutes to hours: ten ways of asking the main question, and whatever else no contributor waits for.
-test-heavy: $(VENV)/.dev
+# Minutes to hours: ten ways of asking the main question, a whole gateway in front of a real server, and whatever else no contributor
+# waits for. The gateway gets an environment of its own.
+test-heavy: $(VENV)/.dev $(VENV)-gateway/.ready
 	@$(BIN)/lollms models pull
-	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" $(BIN)/python -m pytest -q -m heavy -s -p no:randomly
+	@$(BIN)/lollms models pull smollm2-135m-instruct
+	@LOLLMS_TEST_MODELS="$$($(BIN)/lollms models home)" LOLLMS_TEST_LITELLM="$(abspath $(VENV))-gateway/bin/litellm" \
+		$(BIN)/python -m pytest -q -m heavy -s -p no:randomly
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check src tests benchmarks examples ai_documentation
@@ -57,5 +60,11 @@ $(VENV)-bench/.ready: pyproject.toml
 	@$(VENV)-bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
+$(VENV)-gateway/.ready:
+	@$(PYTHON) -m venv $(VENV)-gateway
+	@echo "Installing the LiteLLM proxy into $(VENV)-gateway ..."
+	@$(VENV)-gateway/bin/python -m pip install -q --disable-pip-version-check 'litellm[proxy]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-bench build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-gateway build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -21,7 +21,7 @@ _CLEAN = ("LOLLMS_", "OLLAMA_", "LLAMA_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGI
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest):
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(_CLEAN) and name != "LOLLMS_TEST_MODELS":
+        if name.startswith(_CLEAN) and not name.startswith("LOLLMS_TEST_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")  # nobody there: a server of the developer's own is left alone
