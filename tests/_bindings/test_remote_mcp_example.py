@@ -180,7 +180,6 @@ def test_an_installed_distribution_announces_it(tmp_path):
 
 @pytest.mark.req("DG-bindings.8")
 def test_a_binding_that_sees_to_its_packages_when_it_is_imported_keeps_working(tmp_path):
-    pytest.importorskip("pipmaster")
     own = _write(
         tmp_path / "own" / "my_remote_mcp", 'import pipmaster\npipmaster.ensure_packages(["httpx>=0.1"])\n' + EXAMPLE
     ).parent

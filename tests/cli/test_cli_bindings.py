@@ -150,7 +150,6 @@ def test_a_check_that_finds_something_says_it_and_fails(own, capsys):
 
 @pytest.mark.req("CT-A14.1")
 def test_what_a_binding_declares_is_installed_when_somebody_says_so(own, index, tmp_path):
-    pytest.importorskip("pipmaster")
     site = tmp_path / "site"
     env = {
         "PIP_NO_INDEX": "1",
@@ -175,7 +174,6 @@ def test_what_a_binding_declares_is_installed_when_somebody_says_so(own, index, 
 
 
 def test_an_installation_that_fails_says_so(own, tmp_path):
-    pytest.importorskip("pipmaster")
     done = _lollms(
         "install",
         "mine",
