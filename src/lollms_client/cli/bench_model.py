@@ -23,6 +23,7 @@ __all__ = ["CHECKS", "Check", "Sample", "measure", "register"]
 
 PROMPT_WORDS = 400
 ANSWER_TOKENS = 96
+CALL_TOKENS = 160
 
 
 def register(commands: Any) -> None:
@@ -152,7 +153,7 @@ def _wrong(client: LollmsClient, check: Check, dialect: str) -> str:
     """What is wrong with how a model answers a check, "" where nothing is."""
     try:
         result = client.generate_with_tools(
-            check.prompt, _tools(), temperature=0.0, n_predict=256, max_tool_rounds=1, auto_execute=False, dialect=dialect
+            check.prompt, _tools(), temperature=0.0, n_predict=CALL_TOKENS, max_tool_rounds=0, auto_execute=False, dialect=dialect
         )
     except LollmsError as error:
         return f"{type(error).__name__}: {error}"
@@ -193,8 +194,10 @@ def _report(client: LollmsClient, repeat: int, tell: Callable[[str], None]) -> d
         warm.append(measure(client, second))
     tools = {}
     for dialect in _dialects(client):
-        tell(f"tool calls, {dialect}")
-        wrong = {check.prompt: _wrong(client, check, dialect) for check in CHECKS}
+        wrong = {}
+        for i, check in enumerate(CHECKS, 1):
+            tell(f"tool calls, {dialect}, {i} of {len(CHECKS)}")
+            wrong[check.prompt] = _wrong(client, check, dialect)
         tools[dialect] = {
             "right": sum(not text for text in wrong.values()),
             "checks": len(CHECKS),
