@@ -161,7 +161,7 @@ def _wrong(client: LollmsClient, check: Check, dialect: str) -> str:
     if called is None:
         return f"no call of {check.tool}" if check.tool else "" if result.get("response") else "no answer"
     if called["name"] != check.tool:
-        return f"called {called['name']}, where {check.tool or 'no tool'} was right"
+        return f"called {called['name'] or 'something that cannot be read'}, where {check.tool or 'no tool'} was right"
     given = {k: _plain(v) for k, v in (called.get("parameters") or {}).items()}
     wanted = {k: _plain(v) for k, v in check.arguments.items()}
     return "" if given == wanted else f"called {check.tool} with {called['parameters']}, where {check.arguments} was right"
