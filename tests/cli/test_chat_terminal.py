@@ -346,7 +346,9 @@ def test_markdown_is_rendered_each_line_once_and_controls_are_shown_not_obeyed(t
 
 def test_a_program_without_the_libraries_says_which_extra_brings_them(tmp_path):
     code = "import sys; sys.modules['rich'] = None; from lollms_client.cli import main; sys.exit(main(['chat', '--binding', 'openai']))"
-    child = pexpect.spawn(sys.executable, ["-c", code], env={**os.environ, "TERM": "xterm-256color"}, encoding="utf-8", timeout=30)
+    child = pexpect.spawn(
+        sys.executable, ["-c", code], env={**os.environ, "TERM": "xterm-256color"}, encoding="utf-8", timeout=30
+    )
     child.expect(r"pip install 'lollms_client\[cli\]'")
     child.expect(pexpect.EOF)
     child.close()
