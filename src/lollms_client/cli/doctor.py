@@ -63,7 +63,8 @@ def _doctor(options: argparse.Namespace) -> int:
         print(f"{_MARKS[f.state]} {f.about.ljust(width)}  {f.text}")
         if f.mend:
             print(f"  {''.ljust(width)}  mend it with: {f.mend}")
-    print(f"\n{bad} things are wrong." if bad else "\nNothing is wrong.")
+    said = "1 thing is" if bad == 1 else f"{bad or 'Nothing'} {'things are' if bad else 'is'}"
+    print(f"\n{said} wrong.")
     return 1 if bad else 0
 
 
