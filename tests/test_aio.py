@@ -130,6 +130,34 @@ def test_leaving_a_turn_ends_it():
     assert played(program()) == []
 
 
+def test_leaving_a_turn_that_is_as_far_ahead_as_it_may_be_ends_it_too():
+    """Nobody takes what it still has to say, and it has more to say than there was room for."""
+
+    class Chatty(ScriptedLLM):
+        said = 0
+
+        def stream(self, request, cancel=None):
+            while not cancel.cancelled:
+                self.said += 1
+                yield "x"
+            for _ in range(5):  # the end of what came over the wire before the cancel did
+                yield "y"
+
+    async def program():
+        client = client_with([])
+        client.client.llm = Chatty([])
+        turn = client.run_turn("Go.")
+        for _ in range(3):  # TurnStarted, RoundStarted, the first piece
+            await anext(turn)
+        while client.llm.said < AHEAD + 2:
+            await asyncio.sleep(0.001)
+        await turn.aclose()
+        while any(t.name == "lollms-async-turn" for t in threading.enumerate()):
+            await asyncio.sleep(0.001)
+
+    played(program())
+
+
 def test_what_a_call_raises_is_raised_where_it_is_awaited():
     async def program():
         with pytest.raises(BackendError, match="gone"):

@@ -135,6 +135,23 @@ def test_a_callback_hears_of_text_rounds_and_tools_and_stops_by_false(arity):
     assert answer["response"] == "It is"
 
 
+def test_a_callback_that_raises_ends_the_turn_and_nothing_stays_open():
+    def callback(chunk, kind):
+        raise ZeroDivisionError
+
+    client = client_with([call("add", a=2), "never asked"])
+    with pytest.raises(ZeroDivisionError) as caught:
+        client.generate_with_tools("Go.", [ADD], streaming_callback=callback)
+    assert caught.value.__traceback__ is not None  # which holds the turn's frames
+    assert client._turns == set()
+
+
+def test_calls_in_parallel_are_all_counted():
+    client = client_with([call("add", a=1) + call("add", a=2) + call("add", a=3), call("add", a=4), "done"])
+    answer = client.generate_with_mcp("Go.", tools=[ADD], max_tool_calls=3)
+    assert [r["result"].get("output") for r in answer["tool_results"]] == [41, 42, 43, None]
+
+
 def test_a_callback_of_another_shape_is_refused():
     with pytest.raises(ConfigurationError, match="streaming callback takes"):
         client_with(["x"]).generate_with_tools("Go.", [ADD], streaming_callback=lambda chunk: True)

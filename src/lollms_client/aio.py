@@ -104,7 +104,8 @@ class _Turn:
         try:
             with cancellable_by(self.token):
                 for event in begin():
-                    self._room.acquire()
+                    if not self.token.cancelled:  # nobody makes room any more; a cancelled turn goes on to its end
+                        self._room.acquire()
                     _post(self._loop, self._events.put_nowait, event)
         except BaseException as error:  # noqa: BLE001 - raised again in the task
             end = error

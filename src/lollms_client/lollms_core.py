@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -315,7 +315,7 @@ class LollmsClient(LollmsTextProcessor):
         messages: Sequence[Mapping[str, Any]] = (),
         transcript: list[dict[str, Any]] | None = None,
         **options: Any,
-    ) -> tuple[Iterator[Event], CancelToken]:
+    ) -> tuple[Generator[Event, None, None], CancelToken]:
         """As `run_turn`, with other tools than the client's own.
 
         Returns:
@@ -334,7 +334,7 @@ class LollmsClient(LollmsTextProcessor):
         host = HeadlessHost(llm, tools, workspace, system_prompt, [dict(m) for m in messages])
         token, around = CancelToken(), surrounding_token()
 
-        def turn() -> Iterator[Event]:
+        def turn() -> Generator[Event, None, None]:
             forget = around.on_cancel(token.cancel) if around is not None else None
             with self._lock:
                 self._turns.add(token)

@@ -74,11 +74,13 @@ def _run(turn: Turn, calls: Sequence[ToolCall], records: dict[str, CallRecord]) 
         for call in calls:
             if turn.cancelled():
                 return
+            turn.state.executed += 1
             yield ToolStarted(turn.round, call)
             records[call.id] = record = _execute(turn, call)
             yield ToolEnded(turn.round, call, record.result, record.seconds)
         return
     with ThreadPoolExecutor(min(len(calls), MAX_PARALLEL), thread_name_prefix="lollms-call") as pool:
+        turn.state.executed += len(calls)  # here, in the turn's own thread: the state is no other's
         for call in calls:
             yield ToolStarted(turn.round, call)
         # Each in the caller's context: what surrounds a turn (a call that runs it, say) surrounds its calls.
@@ -99,7 +101,6 @@ def _execute(turn: Turn, call: ToolCall) -> CallRecord:
     tools: Tools | None = turn.host.tools
     assert tools is not None  # a call is only runnable when a tool of its name is mounted
     options, started = turn.options, time.perf_counter()
-    turn.state.executed += 1
     extra: dict[str, Any] = {**options.call_options, **options.tool_objects, "tool_context": turn.tool_context}
     if options.tool_timeout is not None:
         extra["timeout"] = options.tool_timeout

@@ -6,7 +6,8 @@ Source: CONTRACT C; developer guide §4.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,13 +80,15 @@ def _play(
         options["call_options"] = {**options.get("call_options", {}), "confirm_handler": handler}
     events, cancel = client.turn_with(tools, prompt, **options)
 
-    def heard() -> Iterable[Event]:
+    def heard() -> Iterator[Event]:
         for event in events:
             if isinstance(event, ToolCall):
                 pending.append(event)
             yield event
 
-    return drain(iter(heard()), callback if callback is not None else client.callback, cancel), next(iter(pending), None)
+    with closing(events):  # also where a callback raises: a turn that nobody plays on must not stay half open
+        end = drain(heard(), callback if callback is not None else client.callback, cancel)
+    return end, next(iter(pending), None)
 
 
 def _documented(end: TurnEnded) -> dict[str, Any]:

@@ -55,9 +55,10 @@ def core_of_caller() -> Core | None:
         return None
     one = masks.get(cpu)
     if one is None:
-        one = masks[cpu] = buffer()
+        one = buffer()
         word, bit = divmod(cpu, 8 * sizeof_word)
         one[word] = 1 << bit
+        masks[cpu] = one  # whole, since other threads take it from here
     return Core(set_affinity, one, allowed)
 
 

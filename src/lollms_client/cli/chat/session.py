@@ -127,9 +127,7 @@ class Session:
                 watch.see(event)
                 yield event
         finally:
-            close = getattr(events, "close", None)
-            if close is not None:
-                close()
+            events.close()
             exchange.seconds = time.perf_counter() - started
             self._remember(exchange)
 
