@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -434,30 +435,42 @@ def test_a_variable_that_is_not_set_is_named_with_the_setting_that_refers_to_it(
     assert lazy.llm_binding_manager.profile_name == "a"
 
 
-KEYRING = """
-class errors:
-    class KeyringError(Exception): pass
-def get_password(service, user):
-    if service == "broken":
-        raise errors.KeyringError("locked")
-    return "from the keyring" if (service, user) == ("lollms", "ada/x") else None
-"""
+def test_entries_of_the_keyring():
+    """The real package, over a backend that this process alone has."""
+    import keyring
+    from keyring.backend import KeyringBackend
+    from keyring.errors import KeyringLocked
 
+    class Memory(KeyringBackend):
+        priority = 1
+        entries: ClassVar[dict[tuple[str, str], str]] = {}
 
-def test_entries_of_the_keyring(tmp_path, monkeypatch):
-    (tmp_path / "keyring.py").write_text(KEYRING)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "keyring", raising=False)
-    assert resolved({"api_key": "keyring:lollms/ada/x", "n": 3}, "it") == {"api_key": "from the keyring", "n": 3}
-    for reference, said in (
-        ("keyring:lollms/bob", "no entry lollms/bob"),
-        ("keyring:x", "SERVICE/USER"),
-        ("keyring:broken/x", "locked"),
-    ):
-        with pytest.raises(ConfigurationError, match=said) as told:
-            resolved({"api_key": reference}, "it")
-        assert "it, api_key" in str(told.value)
-    sys.modules.pop("keyring", None)
+        def get_password(self, service, username):
+            if service == "broken":
+                raise KeyringLocked("locked")
+            return self.entries.get((service, username))
+
+        def set_password(self, service, username, password):
+            self.entries[service, username] = password
+
+        def delete_password(self, service, username):
+            del self.entries[service, username]
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Memory())
+    try:
+        keyring.set_password("lollms", "ada/x", "from the keyring")
+        assert resolved({"api_key": "keyring:lollms/ada/x", "n": 3}, "it") == {"api_key": "from the keyring", "n": 3}
+        for reference, said in (
+            ("keyring:lollms/bob", "no entry lollms/bob"),
+            ("keyring:x", "SERVICE/USER"),
+            ("keyring:broken/x", "locked"),
+        ):
+            with pytest.raises(ConfigurationError, match=said) as told:
+                resolved({"api_key": reference}, "it")
+            assert "it, api_key" in str(told.value)
+    finally:
+        keyring.set_keyring(before)
 
 
 def test_a_missing_keyring_package_names_the_extra(monkeypatch):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..lollms_core import LollmsClient
 
-__all__ = ["add_backend_options", "open_client"]
+__all__ = ["add_backend_options", "key_value", "open_client"]
 
 EMBEDDED, LCP, MASTER = "embedded", "lcp", "master"
 
@@ -22,11 +22,12 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     which = group.add_mutually_exclusive_group()
     which.add_argument("--binding", metavar="NAME", help="the language model binding")
     which.add_argument("--profile", metavar="ALIAS", help="a profile of the configuration")
-    group.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], type=_pair, help="a setting of --binding")
+    group.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], type=key_value, help="a setting of --binding")
     group.add_argument("--bindings-dir", metavar="DIR", help="a folder of language model bindings of your own")
 
 
-def _pair(text: str) -> tuple[str, Any]:
+def key_value(text: str) -> tuple[str, Any]:
+    """A setting of the form KEY=VALUE, as the type of an argument; VALUE may be JSON."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form KEY=VALUE")

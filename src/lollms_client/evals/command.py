@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from lollms_client.cli.backend import key_value
 from lollms_client.errors import ConfigurationError, LollmsError, ModelError, NotConfiguredError
 
 from .report import Outcome, Result
@@ -44,7 +45,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        type=_pair,
+        type=key_value,
         help="a setting of the binding; VALUE may be JSON",
     )
     parser.add_argument("--half", choices=HALVES, default="all", help="which tasks (default: %(default)s)")
@@ -63,16 +64,6 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return value
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form KEY=VALUE")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
 
 
 def _command(args: argparse.Namespace) -> int:
