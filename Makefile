@@ -28,6 +28,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check src tests benchmarks examples ai_documentation
 	@$(BIN)/ruff format --check -q src tests benchmarks examples ai_documentation
 	@$(BIN)/mypy
+	@$(BIN)/python ai_documentation/generate.py --check
 	@$(BIN)/python -m pytest -q tests/architecture
 
 bench: $(VENV)-bench/.ready
