@@ -24,9 +24,18 @@ LollmsError
 ├── PathError (ValueError)               no name for a file, or the name of something that is none: a pipe, a device
 ├── OutsideWorkspaceError (PermissionError)   a path leads outside the workspace
 ├── LimitError                           a stated limit (rounds, tokens, seconds, bytes) was reached
+├── StoreError (RuntimeError)            the database of conversations and turns failed
+│   ├── StoreBusyError                   others held it for longer than the timeout
+│   ├── StoreVersionError                it, or a turn in it, was written by a newer version of this library
+│   └── StoreKeyError                    it is encrypted with another key
+├── TurnError (RuntimeError)             a stored turn cannot be continued
+│   ├── TurnBusyError                    another process is playing it right now
+│   ├── LeaseLostError                   another process took it over while this one was away
+│   └── NotResumableError                there is no turn to go on with, or a person has to decide something first
 └── StreamError                          a text that cannot be read as what it was said to be
 
-Foreign exceptions are translated at one seam each (HTTP in `_http`, child processes in `_process`, tools in `_tools`). Exceptions
+Foreign exceptions are translated at one seam each (HTTP in `_http`, child processes in `_process`, tools in `_tools`, databases in
+`_store`). Exceptions
 carry data and never log.
 """
 
@@ -44,6 +53,7 @@ __all__ = [
     "CancelledError",
     "ConfigurationError",
     "ContextWindowError",
+    "LeaseLostError",
     "LimitError",
     "LollmsError",
     "MissingDependencyError",
@@ -51,15 +61,22 @@ __all__ = [
     "ModelFetchError",
     "ModelFileError",
     "NotConfiguredError",
+    "NotResumableError",
     "OutOfMemoryError",
     "OutsideWorkspaceError",
     "PathError",
+    "StoreBusyError",
+    "StoreError",
+    "StoreKeyError",
+    "StoreVersionError",
     "StreamError",
     "ToolArgumentError",
     "ToolError",
     "ToolLoadError",
     "ToolRejectedError",
     "ToolTimeoutError",
+    "TurnBusyError",
+    "TurnError",
     "UnknownNameError",
 ]
 
@@ -266,3 +283,51 @@ class LimitError(LollmsError):
 
 class StreamError(LollmsError):
     """A text cannot be read as what it was said to be."""
+
+
+class StoreError(LollmsError, RuntimeError):
+    """The database of conversations and turns failed; nothing of what was being written is in it."""
+
+
+class StoreBusyError(StoreError):
+    """Other processes held the database for longer than the timeout."""
+
+    status_code = 503
+
+
+class StoreVersionError(StoreError):
+    """Something in the database was written by a newer version of this library.
+
+    Args:
+        found: The version of what was found.
+        known: The newest version that this library reads.
+        what: What it is.
+    """
+
+    def __init__(self, found: int, known: int, what: str = "This store") -> None:
+        self.found, self.known = found, known
+        super().__init__(f"{what} has version {found}; this library reads up to version {known}. Use a newer lollms_client.")
+
+
+class StoreKeyError(StoreError):
+    """The database is encrypted with another key, or is and there is none."""
+
+    status_code = 403
+
+
+class TurnError(LollmsError, RuntimeError):
+    """A stored turn cannot be continued."""
+
+    status_code = 409
+
+
+class TurnBusyError(TurnError):
+    """Another process, or another thread of this one, is playing the turn right now."""
+
+
+class LeaseLostError(TurnError):
+    """Another process took the turn over while this one was away; what this one did since then is not recorded."""
+
+
+class NotResumableError(TurnError):
+    """There is no turn to go on with, or a person has to decide something first."""
