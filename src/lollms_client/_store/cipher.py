@@ -63,7 +63,9 @@ class _Sealed(Cipher):
             raw = base64.b85decode(sealed)
             return self._aead.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode("utf-8", "surrogatepass")
         except (ValueError, InvalidTag) as error:
-            raise StoreKeyError("A content of this store cannot be read: it was sealed with another key, or it was changed.") from error
+            raise StoreKeyError(
+                "A content of this store cannot be read: it was sealed with another key, or it was changed."
+            ) from error
 
 
 def open_cipher(tx: Tx, key: str | bytes | None) -> Cipher:
@@ -88,7 +90,9 @@ def open_cipher(tx: Tx, key: str | bytes | None) -> Cipher:
             raise StoreKeyError("This store is encrypted, and no key was given for it.")
         return Cipher()
     if not facts["sealed"]:
-        raise StoreKeyError("This store was begun without encryption, so a key does not fit it. Export it, and import it into a new one.")
+        raise StoreKeyError(
+            "This store was begun without encryption, so a key does not fit it. Export it, and import it into a new one."
+        )
     cipher = _Sealed(key, base64.b64decode(facts["salt"]))
     try:
         cipher.open(facts["check"])

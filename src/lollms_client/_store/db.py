@@ -45,7 +45,9 @@ def database_url(where: str | os.PathLike[str]) -> str:
     if kind == "postgresql":
         return "postgresql+psycopg://" + text.partition("://")[2]
     if kind != "sqlite":
-        raise ConfigurationError(f"There is no store over {kind!r}. There is: 'sqlite:///path/of/file.db', 'postgresql://…', or a path.")
+        raise ConfigurationError(
+            f"There is no store over {kind!r}. There is: 'sqlite:///path/of/file.db', 'postgresql://…', or a path."
+        )
     return text
 
 
@@ -62,10 +64,12 @@ class Tx:
         self._cursor.execute(statement.sql(self.dialect), values)
         return int(self._cursor.rowcount)
 
-    def run_many(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
-        """Carries a statement out for each set of values."""
-        if values:
-            self._cursor.executemany(statement.sql(self.dialect), values)
+    def run_many(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> int:
+        """Carries a statement out for each set of values; the number of rows that it touched in all."""
+        if not values:
+            return 0
+        self._cursor.executemany(statement.sql(self.dialect), values)
+        return int(self._cursor.rowcount)
 
     def rows(self, statement: Statement, values: Mapping[str, Any] = _NOTHING) -> list[tuple[Any, ...]]:
         """All its rows."""

@@ -1,7 +1,7 @@
 """The ledger of migrations: how a database of an earlier version becomes one of today's.
 
-A migration that was ever released never changes; a new one is added at the end. Each runs in a transaction of its own, which takes
-the write lock first and looks at the ledger again, so that processes that start at once apply it once.
+A migration that was ever released never changes; a new one is added at the end. Each runs in a transaction of its own, which
+takes the write lock first and looks at the ledger again, so that processes that start at once apply it once.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ def _first_tables(tx: Tx) -> None:
 
 
 def _full_text(tx: Tx) -> None:
-    """SQLite: an index beside the messages, brought up to date by whoever searches. PostgreSQL: one that collects by itself."""
+    """An index beside the messages, brought up to date by whoever searches (see `search`): writing pays nothing for it."""
     if tx.dialect == "sqlite":
-        tx.run(
-            Statement(
-                "CREATE VIRTUAL TABLE messages_text USING fts5"
-                "(content, content='messages', content_rowid='seq', tokenize='unicode61 remove_diacritics 2')"
-            )
+        tx.run(Statement("CREATE VIRTUAL TABLE messages_text USING fts5(words, tokenize='ascii')"))
+        return
+    tx.run(
+        Statement(
+            "CREATE TABLE messages_text"
+            " (seq BIGINT PRIMARY KEY REFERENCES messages (seq) ON DELETE CASCADE, words TSVECTOR NOT NULL)"
         )
-    else:
-        tx.run(Statement("CREATE INDEX ix_messages_text ON messages USING gin (to_tsvector('simple', content)) WITH (fastupdate = on)"))
+    )
+    tx.run(Statement("CREATE INDEX ix_messages_text ON messages_text USING gin (words)"))
 
 
 MIGRATIONS: tuple[Migration, ...] = (

@@ -1,13 +1,13 @@
 """Statements compiled once for each dialect, and run on the driver's own connection.
 
-SQLAlchemy Core draws the tables and knows both dialects; running a statement through its execution layer costs several times what
-SQLite takes to carry it out, and a turn writes four times a round. So a statement is compiled by Core, and executed by the driver.
+SQLAlchemy Core draws the tables and knows both dialects; running a statement through its execution layer costs several times
+what SQLite takes to carry it out, and a turn writes four times a round. So a statement is compiled by Core, and executed by the
+driver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from sqlalchemy import Table, bindparam
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
@@ -20,7 +20,7 @@ __all__ = ["DIALECTS", "Statement", "insert"]
 
 DIALECTS: Mapping[str, Dialect] = {
     "sqlite": SQLiteDialect_pysqlite(paramstyle="named"),
-    "postgresql": PGDialect_psycopg(paramstyle="pyformat"),
+    "postgresql": PGDialect_psycopg(paramstyle="pyformat"),  # type: ignore[no-untyped-call]
 }
 """Both take parameters by name, so that one mapping serves both."""
 
