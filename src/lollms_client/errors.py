@@ -34,9 +34,8 @@ LollmsError
 │   └── NotResumableError                there is no turn to go on with, or a person has to decide something first
 └── StreamError                          a text that cannot be read as what it was said to be
 
-Foreign exceptions are translated at one seam each (HTTP in `_http`, child processes in `_process`, tools in `_tools`, databases in
-`_store`). Exceptions
-carry data and never log.
+Foreign exceptions are translated at one seam each (HTTP in `_http`, child processes in `_process`, tools in `_tools`, databases
+in `_store`). Exceptions carry data and never log.
 """
 
 from __future__ import annotations

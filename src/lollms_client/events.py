@@ -8,15 +8,18 @@ families stand here: what a model's own stream says (`TextDelta` … `DoneTag`, 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = [
     "ApprovalRequested",
     "ArtefactChunk",
     "ArtefactEnd",
     "ArtefactRevert",
+    "ArtefactSaved",
     "ArtefactStart",
+    "ArtefactSymbol",
     "DoneTag",
     "EffortChange",
     "Event",
@@ -31,7 +34,9 @@ __all__ = [
     "TurnEnded",
     "TurnStarted",
     "Usage",
+    "WorkerEnded",
     "WorkerRequest",
+    "WorkerStarted",
 ]
 
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -77,8 +82,11 @@ class ToolCall(Event):
         id: The call's id: the backend's own, or one minted here; unique within the turn.
         raw: The text that was read as a call (tag body, or native argument string).
         problem: Why the call cannot be carried out as written ("" where it can); said to the model.
-        dialect: "native", "tag", "constrained" or "bare_json".
+        dialect: "native", "tag", "constrained", "bare_json", or "agent" for a worker that was asked for by a tag.
     """
+
+    WORKER: ClassVar[str] = "agent"
+    """The name under which an `<agent>` tag stands among a reply's calls."""
 
     name: str
     arguments: dict[str, Any]
@@ -122,6 +130,41 @@ class ArtefactEnd(Event):
 
 
 @dataclass(slots=True)
+class ArtefactSymbol(Event):
+    """A structural unit was seen in an artefact's body while it streams.
+
+    Attributes:
+        name: The artefact.
+        header: `Section: <name>`, `def <name>()` or `class <Name>`: all that a collapsible header may show besides the file's
+            name (developer guide, "Collapsible Artifact UI Protocol").
+        line: Its line in the body, from 1.
+    """
+
+    name: str
+    header: str
+    line: int
+
+
+@dataclass(slots=True)
+class ArtefactSaved(Event):
+    """What became of an artefact once the reply was complete.
+
+    Attributes:
+        name: The artefact: a path in the workspace.
+        version: The version that it has now, 0 where nothing came of it.
+        action: "created", "modified", "reverted" or "failed".
+        size: Bytes of its file.
+        problem: Why nothing came of it, in the words that the model hears; "" where all is well.
+    """
+
+    name: str
+    version: int
+    action: str
+    size: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
 class ArtefactRevert(Event):
     """The model asks for an earlier version of an artefact (`<revert_artifact name= version=/>`)."""
 
@@ -159,18 +202,45 @@ class Usage(Event):
     completion_tokens: int = 0
     cached_tokens: int = 0
 
+    def cost(self, prices: Mapping[str, float] | None) -> float | None:
+        """What these tokens cost.
+
+        Args:
+            prices: "prompt", "completion" and "cached", for a million tokens; None where they are not known.
+
+        Returns:
+            The cost in the prices' currency, None where they are not known.
+        """
+        if not prices:
+            return None
+        fresh = self.prompt_tokens - self.cached_tokens
+        prompt = prices.get("prompt", 0.0)
+        paid = fresh * prompt + self.cached_tokens * prices.get("cached", prompt)
+        return (paid + self.completion_tokens * prices.get("completion", 0.0)) / 1e6
+
 
 # ---- what the turn does -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class TurnStarted(Event):
-    """A turn begins."""
+    """A turn begins, or goes on where it was interrupted.
+
+    Attributes:
+        prompt: What the person asked.
+        model: What answers.
+        dialect: How it asks for tools.
+        tools: The tools that there are.
+        resumed: Whether it goes on.
+        turn_id: Names it.
+    """
 
     prompt: str
     model: str = ""
     dialect: str = ""
     tools: list[str] = field(default_factory=list)
+    resumed: bool = False
+    turn_id: str = ""
 
 
 @dataclass(slots=True)
@@ -208,13 +278,42 @@ class ToolEnded(Event):
 
 
 @dataclass(slots=True)
+class WorkerStarted(Event):
+    """A worker begins with a task; `call` holds the task and what the worker was given."""
+
+    round: int
+    call: ToolCall
+
+
+@dataclass(slots=True)
+class WorkerEnded(Event):
+    """A worker came to a result (CONTRACT H)."""
+
+    round: int
+    call: ToolCall
+    result: dict[str, Any]
+    seconds: float
+
+
+@dataclass(slots=True)
 class ApprovalRequested(Event):
-    """A call waits for a person; the turn ends as "waiting_approval" and can go on once `ticket` is answered."""
+    """A call waits for a person; the turn ends as "waiting_approval" or "waiting_user", and goes on once `ticket` is answered.
+
+    Attributes:
+        round: The round that asked for the call.
+        call: What was asked for.
+        ticket: Names exactly this question.
+        reason: Why somebody is asked.
+        kind: "approval" of exactly these arguments; "question" of a tool; "outcome" of a call that was started and interrupted.
+        turn_id: The turn whose call waits: this one, or a worker's.
+    """
 
     round: int
     call: ToolCall
     ticket: str
     reason: str = ""
+    kind: str = "approval"
+    turn_id: str = ""
 
 
 @dataclass(slots=True)
@@ -231,7 +330,7 @@ class TurnEnded(Event):
     """A turn is over.
 
     Attributes:
-        status: "completed", "cancelled", "failed", "waiting_approval" or "limit".
+        status: "completed", "cancelled", "waiting_approval", "waiting_user", "pending_tool" or "limit".
         response: The visible answer.
         rounds: Rounds that were completed.
         tool_calls: `{round, name, parameters, raw}` each.
@@ -239,6 +338,8 @@ class TurnEnded(Event):
         workspace_changes: `{action, path, size}` each (action: created, modified, deleted).
         usage: The sum over all rounds.
         seconds: Wall time of the turn.
+        reason: Why it ended, where the status does not say.
+        artefacts: `{name, version, action, size}` each: the versions that the turn made.
     """
 
     status: str
@@ -250,3 +351,4 @@ class TurnEnded(Event):
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     reason: str = ""
+    artefacts: list[dict[str, Any]] = field(default_factory=list)

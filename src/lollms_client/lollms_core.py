@@ -15,7 +15,9 @@ from .lollms_llm_binding import LollmsLLMBinding
 from .lollms_text_processing import LollmsTextProcessor
 
 if TYPE_CHECKING:
-    from ._agent.ports import Tools
+    from ._agent.options import TurnOptions
+    from ._agent.ports import Host, Tools
+    from ._agent.turn import Resumption
     from ._bindings.answers import StreamingCallback
     from ._bindings.manager import BindingManager
     from ._http import CancelToken
@@ -322,9 +324,7 @@ class LollmsClient(LollmsTextProcessor):
             The turn's events, and the token that ends this turn alone.
         """
         from ._agent.headless import HeadlessHost
-        from ._agent.loop import run_turn
         from ._agent.options import turn_options
-        from ._http.cancel import CancelToken, surrounding_token
 
         llm: LollmsLLMBinding = self.need("llm")
         workspace = Path(workspace_path).resolve() if workspace_path is not None else None
@@ -332,6 +332,35 @@ class LollmsClient(LollmsTextProcessor):
             workspace.mkdir(parents=True, exist_ok=True)
         packed = turn_options(prompt, {"lollms_client_instance": self}, options)
         host = HeadlessHost(llm, tools, workspace, system_prompt, [dict(m) for m in messages])
+        events, token = self.play_turn(host, packed)
+
+        def turn() -> Generator[Event, None, None]:
+            try:
+                yield from events
+            finally:
+                events.close()
+                if transcript is not None:
+                    transcript.extend(host.messages[len(messages) :])
+
+        return turn(), token
+
+    def play_turn(
+        self, host: Host, options: TurnOptions, *, turn_id: str = "", resumed: Resumption | None = None
+    ) -> tuple[Generator[Event, None, None], CancelToken]:
+        """Plays a turn wherever it lives, as one that `cancel()` ends.
+
+        Args:
+            host: Where it lives.
+            options: What was asked.
+            turn_id: Names it, "" to have a name made.
+            resumed: What an interrupted turn goes on from.
+
+        Returns:
+            Its events, and the token that ends this turn alone.
+        """
+        from ._agent.loop import run_turn
+        from ._http.cancel import CancelToken, surrounding_token
+
         token, around = CancelToken(), surrounding_token()
 
         def turn() -> Generator[Event, None, None]:
@@ -339,12 +368,10 @@ class LollmsClient(LollmsTextProcessor):
             with self._lock:
                 self._turns.add(token)
             try:
-                yield from run_turn(host, packed, token)
+                yield from run_turn(host, options, token, turn_id=turn_id, resumed=resumed)
             finally:
                 with self._lock:
                     self._turns.discard(token)
-                if transcript is not None:
-                    transcript.extend(host.messages[len(messages) :])
                 if forget is not None:
                     forget()
 

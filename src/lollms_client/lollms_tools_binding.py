@@ -70,6 +70,14 @@ class LollmsToolBinding(LollmsBaseBinding, ABC):
             for tool in self.discover_tools()
         ]
 
+    def announces(self, tool_name: str) -> bool:
+        """Whether `execute_tool` calls the keyword `about_to(arguments)` right before it runs a call that passed its checks.
+
+        A binding that does lets an interrupted turn tell a call that was still before its checks, or waited for a person, from
+        one that may have done its work.
+        """
+        return False
+
     def check_arguments(self, tool_name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """What a tool would get of such arguments, without calling it; for whoever lets a person edit them.
 
@@ -172,4 +180,5 @@ def _caller(binding: LollmsToolBinding, name: str) -> Callable[..., dict[str, An
         return binding.execute_tool(name, arguments)
 
     call.__name__ = name
+    call.bound_tool = (binding, name)  # type: ignore[attr-defined]  # so that a turn runs it as any call of the binding
     return call

@@ -164,7 +164,7 @@ def test_a_repeating_model_is_offered_other_steps_next(play, tmp_path):
     offered = [[s["properties"]["tool"]["const"] for s in r.json_schema["anyOf"]] for r in model.requests]
     assert "tool_read_file" in offered[2]
     assert "tool_read_file" not in offered[3]
-    assert [r.sampling.temperature for r in model.requests] == [None, None, 0.3, 0.6]
+    assert [r.sampling.temperature for r in model.requests] == [None, None, 0.15, 0.3]
     assert all(o[0] == "final_answer" for o in offered)
 
 
@@ -214,7 +214,7 @@ def test_an_empty_reply_is_a_stall_that_is_nudged_and_in_the_end_stopped(play):
     assert played.end.response == "Here I am."
     played = play(ScriptedLLM([""] * 9))
     assert played.end.status == "limit"
-    assert "empty replies" in played.end.reason
+    assert "brought nothing" in played.end.reason
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "_config"], 1),
     **dict.fromkeys(["lollms_utilities", "lollms_config"], 1),
-    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_openai_compat", "openai_compat"], 2),
+    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_store", "_openai_compat", "openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),
     **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models"], 5),
+    **dict.fromkeys(["lollms_discussion", "lollms_personality", "lollms_agentic"], 5),
     **dict.fromkeys(["cli", "evals"], 6),
 }
 """Package or module below `lollms_client` -> its floor. A new room is added here, or the tests fail."""
@@ -28,6 +29,7 @@ KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_bindings": set(),
     "_tools": set(),
     "_models": {"_bindings"},
+    "_store": set(),
     **{contract: {"_bindings"} for contract in _CONTRACTS},
     "lollms_tools_binding": {"_bindings", "_tools"},
     "_openai_compat": {"_bindings", "lollms_llm_binding"},

@@ -14,7 +14,7 @@ from lollms_client.cli.chat.blocks import finished_length
 from lollms_client.cli.chat.commands import COMMANDS, is_command, run_command
 from lollms_client.cli.chat.complete import Completions
 from lollms_client.cli.chat.paint import Painter
-from lollms_client.cli.chat.session import STOPPED, Session, cost_of
+from lollms_client.cli.chat.session import STOPPED, Session
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
 from lollms_client.cli.clean import one_line, safe_text
@@ -228,9 +228,9 @@ def test_a_named_file_is_named_and_a_picture_goes_along_where_the_model_sees(tal
 
 def test_prices_are_for_a_million_tokens_and_cached_ones_have_their_own():
     usage = Usage(prompt_tokens=3_000_000, completion_tokens=500_000, cached_tokens=1_000_000)
-    assert cost_of(usage, {"prompt": 2.0, "cached": 0.5, "completion": 8.0}) == pytest.approx(2 * 2.0 + 0.5 + 4.0)
-    assert cost_of(usage, {"prompt": 2.0}) == pytest.approx(6.0)
-    assert cost_of(usage, None) is None
+    assert usage.cost({"prompt": 2.0, "cached": 0.5, "completion": 8.0}) == pytest.approx(2 * 2.0 + 0.5 + 4.0)
+    assert usage.cost({"prompt": 2.0}) == pytest.approx(6.0)
+    assert usage.cost(None) is None
 
 
 def test_what_a_turn_took_is_told_with_its_cost_where_prices_are_known(talk):

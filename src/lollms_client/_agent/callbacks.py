@@ -33,18 +33,22 @@ def drain(events: Iterator[ev.Event], callback: StreamingCallback | None, cancel
     for event in events:
         if isinstance(event, ev.TurnEnded):
             end = event
-        told = _said(event) if say is not None else None
-        if told is not None and say is not None and say(*told) is False:
-            cancel.cancel()
-            say = None
+        for told in _said(event) if say is not None else ():
+            if say is not None and say(*told) is False:
+                cancel.cancel()
+                say = None
     assert end is not None, "a turn's last event is TurnEnded, or it raises"
     return end
 
 
-def _said(event: ev.Event) -> _Told | None:
-    """What a callback hears of an event, None for nothing."""
+def _said(event: ev.Event) -> tuple[_Told, ...]:
+    """What a callback hears of an event: nothing, one thing, or of an artefact that was saved two."""
+    if isinstance(event, ev.ArtefactSaved):
+        facts = {"name": event.name, "version": event.version, "action": event.action, "size": event.size}
+        done = (event.problem or event.name, MSG_TYPE.MSG_TYPE_ARTEFACT_DONE, {**facts, "problem": event.problem})
+        return (done,) if event.problem else (done, (event.name, MSG_TYPE.MSG_TYPE_ARTEFACTS_STATE_CHANGED, facts))
     teller = _TELLERS.get(type(event))
-    return teller(event) if teller is not None else None
+    return (teller(event),) if teller is not None else ()
 
 
 def _call(event: Any) -> dict[str, Any]:
@@ -75,6 +79,25 @@ _TELLERS: dict[type[ev.Event], Callable[[Any], _Told]] = {
     ev.ApprovalRequested: lambda e: (
         e.reason,
         MSG_TYPE.MSG_TYPE_INFO,
-        {**_call(e), "kind": "approval", "ticket": e.ticket},
+        {**_call(e), "kind": e.kind, "ticket": e.ticket, "turn_id": e.turn_id},
+    ),
+    ev.EffortChange: lambda e: (f"Effort: {e.level}", MSG_TYPE.MSG_TYPE_INFO, {"kind": "effort", "level": e.level}),
+    ev.ArtefactStart: lambda e: (
+        e.name,
+        MSG_TYPE.MSG_TYPE_ARTEFACT_BUILD_START,
+        {"name": e.name, "type": e.type, "language": e.language},
+    ),
+    ev.ArtefactChunk: lambda e: (e.text, MSG_TYPE.MSG_TYPE_ARTEFACT_CHUNK, {"name": e.name}),
+    ev.ArtefactSymbol: lambda e: (
+        e.header,
+        MSG_TYPE.MSG_TYPE_ARTEFACT_SYMBOL_DETECTED,
+        {"name": e.name, "header": e.header, "line": e.line},
+    ),
+    ev.ArtefactEnd: lambda e: (e.name, MSG_TYPE.MSG_TYPE_ARTEFACT_BUILD_END, {"name": e.name, "complete": e.complete}),
+    ev.WorkerStarted: lambda e: (e.call.arguments.get("task", ""), MSG_TYPE.MSG_TYPE_WORKER_SPAWN_START, _call(e)),
+    ev.WorkerEnded: lambda e: (
+        str(e.result.get("output") or ""),
+        MSG_TYPE.MSG_TYPE_WORKER_SPAWN_END,
+        {**_call(e), "result": e.result, "seconds": e.seconds},
     ),
 }

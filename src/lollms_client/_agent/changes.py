@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Snapshot", "changes", "snapshot"]
+__all__ = ["OURS", "Snapshot", "changes", "snapshot"]
 
 Snapshot = dict[str, tuple[int, int]]
 """Relative path -> (size in bytes, modification time in ns)."""

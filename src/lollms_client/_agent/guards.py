@@ -5,15 +5,29 @@ A model's fault is told to the model and the turn goes on; a fault of ours raise
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
 from ..events import Notice, ToolCall
 from .state import CallRecord, TurnState
 
-__all__ = ["STALL_NUDGE", "failed_first", "only_reads", "refuse", "remember"]
+__all__ = [
+    "LOOP_NUDGE",
+    "PREAMBLE_NUDGE",
+    "STALL_NUDGE",
+    "LoopWatch",
+    "failed_first",
+    "is_preamble",
+    "only_reads",
+    "refuse",
+    "remember",
+    "without_loop",
+]
 
 STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next step, or answer if everything is done."
+LOOP_NUDGE = "Your last reply repeated itself and was stopped. Do not repeat it: take the next step, or answer in a few words."
+PREAMBLE_NUDGE = "You announced a step and did not take it. Take it now, in this reply; or answer, if everything is done."
 
 READ_ONLY = frozenset({"read", "idempotent"})
 
@@ -91,3 +105,79 @@ def remember(record: CallRecord, key: str, state: TurnState, effects: frozenset[
         state.calls_since_change = {}
     state.calls_since_change[key] = record
     state.barred, state.repeats = frozenset(), 0
+
+
+_ANNOUNCED = re.compile(
+    r"(?:(?:ok(?:ay)?|sure|certainly|alright|great|now|next|first|then|so)[,.!: ]+)*"
+    r"(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to| need to| should)(?: now| first| start by| begin by)?)\b",
+    re.IGNORECASE,
+)
+_LONGEST_PREAMBLE = 300
+
+
+def is_preamble(text: str) -> bool:
+    """Whether a reply only announces what it is about to do: one short paragraph that begins so, and ends by leading on.
+
+    Args:
+        text: The visible reply, which asks for no call.
+    """
+    said = text.strip()
+    return (
+        len(said) <= _LONGEST_PREAMBLE
+        and "\n\n" not in said
+        and said.endswith((":", "…", "..."))
+        and bool(_ANNOUNCED.match(said))
+    )
+
+
+_WINDOW, _STEP, _LEAST_REPEATS = 1500, 500, 8
+
+
+class LoopWatch:
+    """Watches a reply for a text that comes again and again without end.
+
+    The last 1,500 characters are looked at from time to time: where they are one piece, at least eight times over, the model has
+    come into a loop. Lines, rules and padding repeat in good texts too, so a piece must hold words.
+    """
+
+    __slots__ = ("_parts", "_since", "_tail")
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._parts: list[str] = []
+        self._since = 0
+
+    def sees_a_loop(self, delta: str) -> bool:
+        """Takes the next piece of a reply; True once it goes round in circles."""
+        self._parts.append(delta)
+        self._since += len(delta)
+        if self._since < _STEP:
+            return False
+        self._tail = (self._tail + "".join(self._parts))[-_WINDOW:]
+        self._parts, self._since = [], 0
+        return len(self._tail) == _WINDOW and _period(self._tail) is not None
+
+
+def _period(text: str) -> int | None:
+    """The length of the piece that a text is made of, None where it is no repetition of words."""
+    fallback = [0] * len(text)
+    at = 0
+    for i in range(1, len(text)):  # the failure function of Knuth, Morris and Pratt: a period is what it leaves over
+        while at and text[i] != text[at]:
+            at = fallback[at - 1]
+        at += text[i] == text[at]
+        fallback[i] = at
+    period = len(text) - at
+    letters = {c for c in text[:period] if c.isalpha()}
+    return period if period * _LEAST_REPEATS <= len(text) and len(letters) >= 3 else None
+
+
+def without_loop(text: str) -> str:
+    """A looping text with what repeats itself said once."""
+    period = _period(text[-_WINDOW:])
+    if period is None:
+        return text
+    unit, end = text[-period:], len(text)
+    while end >= 2 * period and text[end - 2 * period : end - period] == unit:
+        end -= period
+    return text[:end]

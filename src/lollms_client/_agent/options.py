@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._bindings.request import Sampling
 from ..errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from .budget import Budget
 
 __all__ = ["Limits", "TurnOptions", "turn_options"]
 
@@ -23,6 +26,7 @@ class Limits:
         seconds: Wall time, None for no limit; looked at between deltas and between calls.
         stalls: Rounds in a row that bring neither a call nor an answer.
         result_chars: Characters of one tool result that the model sees; the caller always gets the whole.
+        cost: What the turn and its workers may cost, in the currency of the model profile's `prices`, None for no limit.
     """
 
     rounds: int = 20
@@ -31,6 +35,7 @@ class Limits:
     seconds: float | None = None
     stalls: int = 2
     result_chars: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,14 @@ class TurnOptions:
         auto_execute: False stops before the first call and hands it back.
         show_workspace: Whether the model is told what files are in the workspace.
         session: Names the conversation for the backend's prefix cache.
+        dynamic_effort: Whether the model may change its own effort (`<effort level=…/>`); it begins at `reasoning_effort`, else
+            at "none".
+        adapt_temperature: Whether, where nobody chose a temperature, one is chosen by what the last round did (developer guide,
+            "Task-Adapted Sampling Temperature").
+        artefacts: Whether the model is told how to write artefacts. Those that it writes are kept in any case.
+        on_unknown: What to do about a call that an interruption left without a result, and that may not simply run again: "ask",
+            "retry" or "skip".
+        budget: What this turn shares with the one that it works for, None for a budget of its own.
     """
 
     prompt: str
@@ -70,6 +83,16 @@ class TurnOptions:
     auto_execute: bool = True
     show_workspace: bool = True
     session: str = ""
+    dynamic_effort: bool = False
+    adapt_temperature: bool = False
+    artefacts: bool = False
+    on_unknown: Literal["ask", "retry", "skip"] = "ask"
+    budget: Budget | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be."""
+        if self.on_unknown not in ("ask", "retry", "skip"):
+            raise UnknownNameError("policy for calls without a known outcome", self.on_unknown, ("ask", "retry", "skip"))
 
 
 _LIMITS = {
@@ -79,6 +102,7 @@ _LIMITS = {
     "max_seconds": "seconds",
     "max_stalls": "stalls",
     "max_result_chars": "result_chars",
+    "max_cost": "cost",
 }
 
 

@@ -12,14 +12,22 @@ from typing import Any
 from .._tools.spec import ToolSpec
 
 __all__ = [
+    "EFFORT_INSTRUCTIONS",
     "describe_tool",
     "describe_tool_briefly",
     "named_files",
+    "report_block",
     "result_text",
     "tool_result_block",
     "workspace_files",
     "workspace_text",
 ]
+
+EFFORT_INSTRUCTIONS = """You choose how much you think before your next step. You begin without. When a step turns out to be \
+hard (a bug that you cannot place, a plan with many parts), write on a line of its own:
+<effort level="high"/>
+It holds for the steps that follow; levels are none, low, medium, high and max. Go back to none when the hard part is over."""
+"""What the system prompt of a turn in dynamic mode says about it."""
 
 MAX_FILES = 200
 _FILE_NAME = re.compile(r"(?<![\w/.-])[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{0,5}\b(?!/)")
@@ -99,6 +107,12 @@ def result_text(result: Mapping[str, Any], limit: int | None = None) -> str:
 def tool_result_block(name: str, result: Mapping[str, Any], limit: int | None = None) -> str:
     """The documented block in which a result returns to the model (CONTRACT J). Data inside cannot close or open a tag."""
     return f'<tool_result name="{name}">\n{_escape(result_text(result, limit))}\n</tool_result>'
+
+
+def report_block(task: Mapping[str, Any], result: Mapping[str, Any], limit: int | None = None) -> str:
+    """What a worker brought, in the documented block (CONTRACT J). Data inside cannot close or open a tag."""
+    name = _escape(str(task.get("name") or "")).replace('"', "'")
+    return f'<report name="{name}">\n{_escape(result_text(result, limit))}\n</report>'
 
 
 def _size(path: Path) -> str:

@@ -25,7 +25,8 @@ class GivenTools:
     Args:
         tools: Each `{"name", "description", "callable"}` with its parameters as `input_schema` (JSON Schema) or as `parameters`:
             such a schema, or a list of `{"name", "type", "description", "optional", "default"}`. OpenAI's form
-            (`{"type": "function", "function": {…}}`) is taken too; "callable" stands beside it.
+            (`{"type": "function", "function": {…}}`) is taken too; "callable" stands beside it. "effects" may say what it does
+            (tool guide §5: "read", "write", "destructive", "network", "process", "idempotent").
         may_lack_callable: Whether a tool may stand here that is never called.
 
     Raises:
@@ -51,6 +52,10 @@ class GivenTools:
         """Nothing: such tools have no library."""
         return {}
 
+    def announces(self, tool_name: str) -> bool:
+        """True: each call that passed the gate is told to `about_to`."""
+        return True
+
     def execute_tool(self, tool_name: str, params: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Runs a tool in the calling thread: check, decide, call, normalise."""
         plan, function = self._plans[tool_name], self._functions[tool_name]
@@ -60,10 +65,10 @@ class GivenTools:
             plan,
             params,
             running,
+            effects=plan.spec.effects,
             level=kwargs.get("autonomy_level") or "safe",
             handler=kwargs.get("confirm_handler"),
-            stored=kwargs.get("approval"),
-        )
+        ).take(kwargs)
         host = {name: kwargs.get(name) for name in HIDDEN_PARAMETERS}
         return execute(order, self._gate, lambda arguments: ("done", call_tool(plan, lambda: function, arguments, host)))
 
@@ -102,6 +107,11 @@ class JoinedTools:
             said |= {name: text for name, text in one.library_prompts(tool_context).items() if name not in said}
         return said
 
+    def announces(self, tool_name: str) -> bool:
+        """Whether the tool's own set tells `about_to`."""
+        asked = getattr(self._homes[tool_name], "announces", None)
+        return asked is not None and bool(asked(tool_name))
+
     def execute_tool(self, tool_name: str, params: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Runs a tool in its own set."""
         return self._homes[tool_name].execute_tool(tool_name, params, **kwargs)
@@ -118,6 +128,7 @@ class AskFirst:
     def __init__(self, tools: Tools, handler: ConfirmHandler | None) -> None:
         self._tools, self._handler, self._gate = tools, handler, Gate()
         self.specs, self.library_prompts = tools.specs, tools.library_prompts
+        self.announces = getattr(tools, "announces", lambda tool_name: False)
 
     def execute_tool(self, tool_name: str, params: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Asks, then runs the call with the arguments that were approved; a rejected one has status_code 403."""
@@ -140,7 +151,9 @@ def _read(tool: Mapping[str, Any]) -> tuple[ToolSpec, Callable[..., Any] | None]
         schema = _schema_of(name, schema)
     described = {"type": "object", "properties": {}, **schema}
     hidden = _host_parameters(function)
-    return ToolSpec(name, str(facts.get("description") or ""), described, library="given", hidden=hidden), function
+    effects = frozenset(map(str, facts["effects"])) if facts.get("effects") is not None else None
+    described_as = str(facts.get("description") or "")
+    return ToolSpec(name, described_as, described, library="given", effects=effects, hidden=hidden), function
 
 
 def _schema_of(name: str, parameters: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

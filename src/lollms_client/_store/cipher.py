@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingDependencyError, StoreKeyError
@@ -26,12 +27,21 @@ _READ = Statement("SELECT value FROM store_facts WHERE name = 'encryption'")
 _WRITE = Statement("INSERT INTO store_facts (name, value) VALUES ('encryption', :value) ON CONFLICT (name) DO NOTHING")
 
 
+# What a database cannot hold as text (PostgreSQL: NUL; both: halves of surrogate pairs) is written as the mark and four hex
+# digits. The mark is a character that Unicode keeps for such uses inside a program.
+_MARK = "\ufdd0"
+_CANNOT_BE = re.compile("[\0\ud800-\udfff\ufdd0]")
+_WRITTEN = re.compile(_MARK + "([0-9a-f]{4})")
+
+
 class Cipher:
-    """No encryption: a text is its own sealed form."""
+    """No encryption: a text is its own sealed form, but for characters that no database holds."""
 
     def seal(self, text: str) -> str:
         """A text as it is stored."""
-        return text
+        if "\0" not in text and _MARK not in text and _has_utf8(text):
+            return text
+        return _CANNOT_BE.sub(lambda m: f"{_MARK}{ord(m[0]):04x}", text)
 
     def open(self, sealed: str) -> str:
         """A stored text as it was.
@@ -39,7 +49,17 @@ class Cipher:
         Raises:
             StoreKeyError: It was sealed with another key, or changed since.
         """
-        return sealed
+        return _WRITTEN.sub(lambda m: chr(int(m[1], 16)), sealed) if _MARK in sealed else sealed
+
+
+def _has_utf8(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Sealed(Cipher):
@@ -54,13 +74,13 @@ class _Sealed(Cipher):
 
     def seal(self, text: str) -> str:
         nonce = os.urandom(_NONCE_BYTES)
-        return base64.b85encode(nonce + self._aead.encrypt(nonce, text.encode("utf-8", "surrogatepass"), None)).decode()
+        return base64.b64encode(nonce + self._aead.encrypt(nonce, text.encode("utf-8", "surrogatepass"), None)).decode()
 
     def open(self, sealed: str) -> str:
         from cryptography.exceptions import InvalidTag
 
         try:
-            raw = base64.b85decode(sealed)
+            raw = base64.b64decode(sealed)
             return self._aead.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode("utf-8", "surrogatepass")
         except (ValueError, InvalidTag) as error:
             raise StoreKeyError(

@@ -2,7 +2,8 @@
 
 SQLite: write-ahead log, so that a reader never blocks a writer; each write transaction takes the write lock at its beginning, so
 that it can wait for it and never has to give up half-way; one writing connection a process, behind a lock, because SQLite writes
-one at a time anyway. PostgreSQL: the same transactions over psycopg.
+one at a time anyway. PostgreSQL: the same transactions over psycopg; there, writers of different processes wait for each other
+only where they change the same rows.
 """
 
 from __future__ import annotations
@@ -13,42 +14,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from ..errors import ConfigurationError, MissingDependencyError, StoreBusyError, StoreError
+from ..errors import ConfigurationError, StoreBusyError, StoreError
 from .cipher import Cipher, open_cipher
+from .drivers import Driver, Durability, database_url
+from .forks import watch
 from .statements import Statement
 
 __all__ = ["Database", "Durability", "Tx", "database_url"]
 
-Durability = Literal["normal", "full"]
-"""What a commit survives: "normal" the death of this process, "full" a power cut as well."""
-
 T = TypeVar("T")
 _NOTHING: Mapping[str, Any] = {}
 _MOST_READERS = 4
-
-
-def database_url(where: str | os.PathLike[str]) -> str:
-    """A SQLAlchemy URL; a plain path is a SQLite file, ":memory:" and "" a database in memory.
-
-    Raises:
-        ConfigurationError: A kind of database that this store does not speak to.
-    """
-    text = os.fspath(where)
-    if "://" not in text:
-        return "sqlite://" if text in ("", ":memory:") else f"sqlite:///{Path(text).expanduser().absolute()}"
-    kind = text.partition("://")[0].partition("+")[0]
-    if kind == "postgres":
-        text, kind = "postgresql" + text[len("postgres") :], "postgresql"
-    if kind == "postgresql":
-        return "postgresql+psycopg://" + text.partition("://")[2]
-    if kind != "sqlite":
-        raise ConfigurationError(
-            f"There is no store over {kind!r}. There is: 'sqlite:///path/of/file.db', 'postgresql://…', or a path."
-        )
-    return text
+_FORK_WAITS = 2.0  # seconds
+_LEFT_OPEN: list[Any] = []
+_BEGIN_WRITE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
+_BEGIN_READ = {"sqlite": "BEGIN", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 
 
 class Tx:
@@ -61,41 +43,65 @@ class Tx:
 
     def run(self, statement: Statement, values: Mapping[str, Any] = _NOTHING) -> int:
         """Carries a statement out; the number of rows that it touched."""
-        self._cursor.execute(statement.sql(self.dialect), values)
+        self._execute(statement, values)
         return int(self._cursor.rowcount)
 
     def run_many(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> int:
         """Carries a statement out for each set of values; the number of rows that it touched in all."""
         if not values:
             return 0
-        self._cursor.executemany(statement.sql(self.dialect), values)
+        try:
+            self._cursor.executemany(statement.sql(self.dialect), values)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise StoreError(_UNSTORABLE.format(error)) from error
         return int(self._cursor.rowcount)
 
     def rows(self, statement: Statement, values: Mapping[str, Any] = _NOTHING) -> list[tuple[Any, ...]]:
         """All its rows."""
-        self._cursor.execute(statement.sql(self.dialect), values)
+        self._execute(statement, values)
         found: list[tuple[Any, ...]] = self._cursor.fetchall()
         return found
 
     def row(self, statement: Statement, values: Mapping[str, Any] = _NOTHING) -> tuple[Any, ...] | None:
         """Its first row, None where there is none."""
-        self._cursor.execute(statement.sql(self.dialect), values)
+        self._execute(statement, values)
         found: tuple[Any, ...] | None = self._cursor.fetchone()
         return found
+
+    def _execute(self, statement: Statement, values: Mapping[str, Any]) -> None:
+        try:
+            self._cursor.execute(statement.sql(self.dialect), values)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise StoreError(_UNSTORABLE.format(error)) from error
+
+
+_UNSTORABLE = "A database cannot hold this value: {}."
 
 
 class _Connection:
     """A driver's connection with its cursor."""
 
-    __slots__ = ("cursor", "driver", "tx")
+    __slots__ = ("_driver", "cursor", "tx")
 
     def __init__(self, driver: Any, dialect: str, cipher: Cipher) -> None:
-        self.driver = driver
+        self._driver = driver
         self.cursor = driver.cursor()
         self.tx = Tx(self.cursor, dialect, cipher)
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        if self.tx.dialect == "sqlite":
+            return bool(self._driver.in_transaction)
+        return bool(self._driver.info.transaction_status)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the server hung up."""
+        return self.tx.dialect == "postgresql" and bool(self._driver.closed)
+
     def close(self) -> None:
-        self.driver.close()
+        self._driver.close()
 
 
 class Database:
@@ -109,7 +115,6 @@ class Database:
 
     Raises:
         ConfigurationError: A URL or a durability that cannot be.
-        MissingDependencyError: The driver of this kind of database, or of encryption, is not installed.
     """
 
     def __init__(
@@ -124,25 +129,25 @@ class Database:
             raise ConfigurationError(f"durability={durability!r} is unknown. It is 'normal' or 'full'.")
         self.url = database_url(where)
         self.durability, self.timeout = durability, timeout
-        self.dialect = "sqlite" if self.url.startswith("sqlite") else "postgresql"
-        self.in_memory = self.dialect == "sqlite" and self.url.partition("://")[2].strip("/") in ("", ":memory:")
+        self._driver = Driver(self.url, durability, timeout)
+        self.dialect, self.in_memory = self._driver.dialect, self._driver.in_memory
         self._key = key
-        self._lock = threading.RLock()
-        self._forget()
+        self._cipher: Cipher | None = None  # there once the database was opened
+        self._writer: _Connection | None = None
+        self._readers: list[_Connection] = []
+        self._inside = False  # whether a transaction writes
+        self._new_locks()
+        watch(self)
 
     @property
     def encrypted(self) -> bool:
         """Whether contents are sealed."""
         return self._key is not None
 
-    def _forget(self) -> None:
-        """Starts without connections: at first, and in a forked child, which must not touch its parent's."""
-        self._pid = os.getpid()
-        self._writer: _Connection | None = None
-        self._readers: list[_Connection] = []
-        self._driver: Any = None
-        self._engine: Any = None
-        self._cipher: Cipher | None = None
+    @property
+    def shown(self) -> str:
+        """The database as people may see it: without a password."""
+        return self._driver.shown
 
     # ---- transactions ---------------------------------------------------------------------------------------------------------
 
@@ -152,50 +157,79 @@ class Database:
 
         Raises:
             StoreBusyError: Other processes held the database for longer than the timeout.
+            StoreKeyError: The database is encrypted and the key does not fit, or it is not and there is one.
+            StoreVersionError: The database was written by a newer version of this library.
             StoreError: The database failed; nothing of the transaction is in it.
+            MissingDependencyError: The driver of this kind of database, or of encryption, is not installed.
         """
-        with self._lock, self._translated():
+        self._check_process()
+        with self._writing, self._translated():
+            if self._inside:
+                raise StoreError("A transaction that writes was begun inside another one.")
             connection = self._ready()
-            self._begin(connection)
+            self._inside = True
             try:
+                connection = self._writer = self._begun(connection, _BEGIN_WRITE[self.dialect], self._open)
                 yield connection.tx
+                connection.cursor.execute("COMMIT")
             except BaseException:
-                self._rollback(connection)
+                self._undo(connection)
                 raise
-            self._commit(connection)
+            finally:
+                self._inside = False
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """A transaction that only reads: one state of the database, whatever is written meanwhile."""
+        """A transaction that only reads: one state of the database, whatever is written meanwhile.
+
+        Raises:
+            StoreError: As for `write`.
+        """
         if self.in_memory:
-            with self.write() as tx:
+            with self._writing, self._same_or_own() as tx:
                 yield tx
             return
+        self._check_process()
         with self._translated():
-            connection = self._reader()
+            connection = self._borrow()
             try:
-                connection.cursor.execute("BEGIN")
+                connection = self._begun(connection, _BEGIN_READ[self.dialect], self._new_reader)
                 yield connection.tx
                 connection.cursor.execute("COMMIT")
             except BaseException:
                 connection.close()
+                self._give_back(None)
                 raise
-            with self._lock:
-                if len(self._readers) < _MOST_READERS and self._pid == os.getpid():
-                    self._readers.append(connection)
-                    return
-            connection.close()
+            self._give_back(connection)
 
-    def _begin(self, connection: _Connection) -> None:
-        connection.cursor.execute("BEGIN IMMEDIATE" if self.dialect == "sqlite" else "BEGIN")
+    @contextmanager
+    def _same_or_own(self) -> Iterator[Tx]:
+        """In memory there is one connection, so whoever reads while writing reads through it."""
+        if self._inside and self._writer is not None:
+            yield self._writer.tx
+        else:
+            with self.write() as tx:
+                yield tx
 
-    def _commit(self, connection: _Connection) -> None:
-        connection.cursor.execute("COMMIT")
-
-    def _rollback(self, connection: _Connection) -> None:
+    def _begun(self, connection: _Connection, words: str, fresh: Callable[[], _Connection]) -> _Connection:
+        """A transaction on a connection, or on a fresh one where the server hung up since its last use."""
         try:
-            connection.cursor.execute("ROLLBACK")
-        except self._driver_error():
+            connection.cursor.execute(words)
+        except Exception:
+            if not connection.lost:
+                raise
+            connection.close()
+            connection = self._patiently(fresh)
+            connection.cursor.execute(words)
+        return connection
+
+    def _undo(self, connection: _Connection) -> None:
+        try:
+            if connection.in_transaction:
+                connection.cursor.execute("ROLLBACK")
+        except Exception as error:
+            if not self._driver.is_error(error):
+                raise
             connection.close()  # a connection that cannot even do that is gone; the next transaction opens another
             self._writer = None
 
@@ -203,18 +237,14 @@ class Database:
 
     def _ready(self) -> _Connection:
         """The writing connection; the first one of a process opens, migrates and, where that is wanted, unlocks the database."""
-        if self._pid != os.getpid():
-            self._forget()
         if self._writer is None:
-            self._writer = self._patiently(self._open)
-        elif self.dialect == "postgresql" and self._writer.driver.closed:
             self._writer = self._patiently(self._open)
         return self._writer
 
     def _open(self) -> _Connection:
         from .migrations import migrate
 
-        connection = _Connection(self._connect(), self.dialect, Cipher())
+        connection = _Connection(self._driver.connect(), self.dialect, Cipher())
         try:
             migrate(connection.tx)
             if self._cipher is None:
@@ -225,54 +255,44 @@ class Database:
             raise
         return connection
 
-    def _reader(self) -> _Connection:
-        with self._lock:
-            self._ready()
+    def _borrow(self) -> _Connection:
+        """A connection for reading. Once the database is open, it waits for nobody."""
+        if self._cipher is None:
+            with self._writing:
+                self._ready()
+        with self._pool:
+            self._lent += 1
             if self._readers:
                 return self._readers.pop()
-            assert self._cipher is not None
-            cipher = self._cipher
-        return _Connection(self._patiently(self._connect), self.dialect, cipher)
+        try:
+            return self._patiently(self._new_reader)
+        except BaseException:
+            self._give_back(None)
+            raise
 
-    def _connect(self) -> Any:
-        if self._engine is None:
-            self._engine = _engine(self.url, self.timeout)
-            self._driver = self._engine.dialect.loaded_dbapi
-        proxy = self._engine.raw_connection()
-        driver = proxy.driver_connection
-        proxy.detach()  # ours from here on
-        if self.dialect == "postgresql":
-            driver.autocommit = True  # transactions are begun and ended in words, as in SQLite
-            if self.durability == "full":
-                driver.execute("SET synchronous_commit = on")
-            return driver
-        driver.isolation_level = None
-        driver.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
-        if not self.in_memory:
-            driver.execute("PRAGMA journal_mode = WAL")
-        driver.execute(f"PRAGMA synchronous = {'FULL' if self.durability == 'full' else 'NORMAL'}")
-        return driver
+    def _new_reader(self) -> _Connection:
+        return _Connection(self._driver.connect(reading=True), self.dialect, self._cipher or Cipher())
+
+    def _give_back(self, connection: _Connection | None) -> None:
+        with self._pool:
+            self._lent -= 1
+            if connection is not None and len(self._readers) < _MOST_READERS:
+                self._readers.append(connection)
+                connection = None
+            self._pool.notify_all()
+        if connection is not None:
+            connection.close()
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """Tries again for as long as others are in the way: switching to the write-ahead log is refused at once, and is not waited for."""
+        """Tries for as long as others are in the way: switching to the write-ahead log is refused at once, without waiting."""
         deadline = time.monotonic() + self.timeout
         while True:
             try:
                 return act()
-            except Exception as error:  # noqa: BLE001 - only the driver's own "busy" is waited for; all others go on
-                if not self._is_busy(error) or time.monotonic() > deadline:
+            except Exception as error:
+                if not self._driver.is_busy(error) or time.monotonic() > deadline:
                     raise
             threading.Event().wait(random.uniform(0.002, 0.03))  # noqa: S311 - spreads those that wait, guards nothing
-
-    # ---- errors ---------------------------------------------------------------------------------------------------------------
-
-    def _driver_error(self) -> type[Exception]:
-        found: type[Exception] = self._driver.Error if self._driver is not None else StoreError
-        return found
-
-    def _is_busy(self, error: Exception) -> bool:
-        text = str(error).lower()
-        return "locked" in text or "busy" in text or "starting up" in text
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -280,45 +300,71 @@ class Database:
         try:
             yield
         except Exception as error:
-            from sqlalchemy.exc import SQLAlchemyError
-
-            if not isinstance(error, (self._driver_error(), SQLAlchemyError)) or isinstance(error, StoreError):
+            if not self._driver.is_error(error):
                 raise
-            if self._is_busy(error):
+            if self._driver.is_busy(error):
                 raise StoreBusyError(
                     f"The store {self.shown} was held by others for longer than {self.timeout:g} seconds."
                 ) from error
-            raise StoreError(f"The store {self.shown} failed: {str(error).strip().splitlines()[0]}") from error
-
-    @property
-    def shown(self) -> str:
-        """The database as people may see it: without a password."""
-        from sqlalchemy import make_url
-
-        return make_url(self.url).render_as_string(hide_password=True)
+            raise StoreError(self._driver.explain(error)) from error
 
     def close(self) -> None:
-        """Closes every connection; a later use opens the database anew."""
-        with self._lock:
-            if self._pid == os.getpid():
-                for connection in [*self._readers, *([self._writer] if self._writer is not None else [])]:
-                    connection.close()
-            self._forget()
+        """Closes the connections that are not in use; a later use opens others. A database in memory is gone."""
+        self._check_process()
+        with self._writing, self._pool:
+            self._release()
 
+    def _release(self) -> None:
+        """Closes the connections that are not in use. Both locks are held."""
+        idle, self._readers = self._readers, []
+        if self._writer is not None and not self._inside:
+            idle.append(self._writer)
+            self._writer = None
+        for connection in idle:
+            connection.close()
 
-def _engine(url: str, timeout: float) -> Any:
-    from sqlalchemy import NullPool, create_engine, make_url
-    from sqlalchemy.exc import ArgumentError
+    # ---- forks ----------------------------------------------------------------------------------------------------------------
 
-    options: dict[str, Any] = {"poolclass": NullPool}
-    if url.startswith("sqlite"):
-        options["connect_args"] = {"check_same_thread": False, "timeout": timeout}
-        path = make_url(url).database
-        if path and path != ":memory:" and not path.startswith("file:"):
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-    try:
-        return create_engine(url, **options)
-    except ArgumentError as error:
-        raise ConfigurationError(f"{url!r} is no database URL: {error}") from error
-    except ImportError as error:
-        raise MissingDependencyError("psycopg", "postgres", "a store in PostgreSQL") from error
+    def _new_locks(self) -> None:
+        self._pid = os.getpid()
+        self._writing = threading.RLock()  # held for as long as a transaction writes
+        self._inside = False
+        self._pool = threading.Condition()  # guards the connections for reading
+        self._lent = 0  # how many of them are in use
+        self._torn = self._held = False  # whether a fork cut a transaction; whether the thread that forks holds `_writing`
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():  # forked by something that told nobody
+            self._torn = self._torn or bool(self._writer or self._readers)
+            self.after_fork_in_child()
+        if self._torn:
+            raise StoreError(
+                f"This process was forked while a transaction on the store {self.shown} was open, so it cannot use it. "
+                "Fork between transactions, or start processes anew (the start method 'spawn' of multiprocessing)."
+            )
+
+    def before_fork(self) -> None:
+        """Waits a while for the transactions of other threads, and closes what is open."""
+        self._held = self._writing.acquire(timeout=_FORK_WAITS)
+        self._pool.acquire()
+        quiet = self._pool.wait_for(lambda: self._lent == 0, _FORK_WAITS)
+        self._torn = self._inside or not self._held or not quiet
+        if not self._torn and not self.in_memory:
+            self._release()
+
+    def after_fork_in_parent(self) -> None:
+        """Goes on as before."""
+        self._torn = False
+        self._pool.release()
+        if self._held:
+            self._held = False
+            self._writing.release()
+
+    def after_fork_in_child(self) -> None:
+        """Starts with locks of its own; what its parent left open it never touches, not even to close it."""
+        torn = self._torn
+        self._new_locks()
+        if torn:
+            _LEFT_OPEN.extend([*self._readers, *([self._writer] if self._writer else [])])
+            self._writer, self._readers = None, []
+            self._torn = self.dialect == "sqlite"  # a server keeps its locks itself

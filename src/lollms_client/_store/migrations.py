@@ -6,6 +6,7 @@ takes the write lock first and looks at the ledger again, so that processes that
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,5 +111,6 @@ def _apply(tx: Tx, migration: Migration) -> None:
             tx.run(_NOTE, {"version": migration.version, "name": migration.name, "applied_at": time.time()})
         tx.run(Statement("COMMIT"))
     except BaseException:
-        tx.run(Statement("ROLLBACK"))
+        with contextlib.suppress(Exception):  # what went wrong first is what people are told; the connection is closed anyway
+            tx.run(Statement("ROLLBACK"))
         raise

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text
 
-__all__ = ["artefacts", "calls", "discussions", "message_marks", "messages", "metadata", "rounds", "store_facts", "summaries", "turns"]
+__all__ = [
+    "artefacts",
+    "calls",
+    "discussions",
+    "message_marks",
+    "messages",
+    "metadata",
+    "rounds",
+    "store_facts",
+    "summaries",
+    "turns",
+]
 
 metadata = MetaData()
 

@@ -6,11 +6,11 @@ A piece of text is a plain `str`, since it comes by the hundred a second; whatev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..events import Usage
 
-__all__ = ["Delta", "FinishDelta", "ReasoningDelta", "ToolCallDelta"]
+__all__ = ["Delta", "FinishDelta", "ReasoningDelta", "SignedDelta", "ToolCallDelta"]
 
 
 @dataclass(slots=True)
@@ -44,4 +44,15 @@ class FinishDelta:
     reason: str = "stop"
 
 
-Delta: TypeAlias = str | ReasoningDelta | ToolCallDelta | Usage | FinishDelta
+@dataclass(slots=True)
+class SignedDelta:
+    """What a provider wants to have back, unread and unchanged, as long as a tool loop lasts: signed reasoning, for example.
+
+    Attributes:
+        fields: Fields of the assistant message that it belongs to.
+    """
+
+    fields: dict[str, Any]
+
+
+Delta: TypeAlias = str | ReasoningDelta | ToolCallDelta | Usage | FinishDelta | SignedDelta

@@ -40,6 +40,8 @@ class Order:
         handler: Who is asked.
         stored: A decision that was made while the turn waited.
         ends_with_deadline: Whether a passed deadline really ends the call (a process), or leaves it running (a thread).
+        defer: Whether a call that needs a person waits where nobody can be asked, instead of being refused.
+        about_to: Told, right before the call runs, with which arguments.
     """
 
     plan: CallPlan
@@ -51,6 +53,15 @@ class Order:
     handler: ConfirmHandler | None = None
     stored: Mapping[str, Any] | None = None
     ends_with_deadline: bool = False
+    defer: bool = False
+    about_to: Callable[[dict[str, Any]], None] | None = None
+
+    def take(self, call_options: Mapping[str, Any]) -> Order:
+        """Takes what the caller of this one call says about it: `approval`, `defer_approval` and `about_to`."""
+        self.stored = call_options.get("approval")
+        self.defer = bool(call_options.get("defer_approval"))
+        self.about_to = call_options.get("about_to")
+        return self
 
 
 def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
@@ -72,13 +83,15 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
     except ToolArgumentError as wrong:
         return failure(str(wrong), argument=wrong.argument)
     session = order.running.session
-    call = GateCall(plan.name, arguments, order.effects, order.trusted, order.level, session, order.handler, order.stored)
+    call = GateCall(
+        plan.name, arguments, order.effects, order.trusted, order.level, session, order.handler, order.stored, order.defer
+    )
     decision = gate.decide(call)
     if isinstance(decision, Reject):
         return failure(decision.reason, status_code=403)
     if isinstance(decision, Pending):
-        waits = {"status": "pending", "ticket": decision.ticket, "reason": decision.reason, "arguments": arguments}
-        return failure(decision.reason, status_code=202, **waits)
+        waits = {"status": "pending", "kind": "approval", "ticket": decision.ticket, "arguments": arguments}
+        return failure(decision.reason, status_code=202, reason=decision.reason, **waits)
     if decision.edited:
         try:
             arguments, more = plan.prepare(decision.arguments)
@@ -87,6 +100,8 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
             return failure(said, argument=wrong.argument)
         warnings = [*warnings, *more, f"The operator changed this call's arguments before it ran: {arguments!r:.2000}"]
     order.running.granted.update(decision.granted)
+    if order.about_to is not None:
+        order.about_to(arguments)
     return _carried_out(order, arguments, warnings, carry_out)
 
 

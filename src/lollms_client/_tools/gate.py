@@ -69,6 +69,7 @@ class GateCall:
         session: What "always" is remembered for.
         handler: Who is asked, None where there is nobody.
         stored: A decision that was made while the turn waited: `{"ticket", "decision", "reason"[, "arguments"]}`.
+        defer: Whether it waits where nobody can be asked, whatever the gate's own way is.
     """
 
     name: str
@@ -79,6 +80,7 @@ class GateCall:
     session: str = ""
     handler: ConfirmHandler | None = None
     stored: Mapping[str, Any] | None = None
+    defer: bool = False
 
 
 class Gate:
@@ -116,7 +118,7 @@ class Gate:
             if fingerprint(call.name, arguments_text(call.arguments)) != exact:
                 return Reject("The arguments changed while a person decided about them.")
             return self._decided(call, kind, text, answer)
-        if self.approval == "defer":
+        if self.approval == "defer" or call.defer:
             with self._lock:
                 self._tickets += 1
                 return Pending(f"{exact}:{self._tickets}", f"{call.name} ({kind}) waits for a person's approval.")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..._bindings.request import Capabilities, ChatRequest, Sampling
 from ..._stream.options import ParserOptions
 from ..._stream.parser import StreamParser
 from ..._tools.spec import ToolSpec
-from ...events import Event, ToolCall
+from ...events import Event
 from ..options import TurnOptions
-from ..state import CallRecord, TurnState
+from ..state import CallRecord, Reply, TurnState
 
 if TYPE_CHECKING:
     from ..._stream.deltas import Delta
@@ -44,6 +44,7 @@ class RoundView:
         options: What was asked.
         tools: The tools, in a stable order.
         files: Asks for the workspace's files, as they are now (lazily: not every dialect needs them).
+        sampling: What the person chose about tokens, for this turn or in the configuration.
     """
 
     prefix: list[dict[str, Any]]
@@ -51,6 +52,7 @@ class RoundView:
     options: TurnOptions
     tools: Sequence[ToolSpec]
     files: Callable[[], list[str]]
+    sampling: Sampling = field(default_factory=Sampling)
 
 
 def tag_parser(capabilities: Capabilities, view: RoundView, mint_id: Callable[[], str]) -> Reader:
@@ -65,11 +67,24 @@ def tag_parser(capabilities: Capabilities, view: RoundView, mint_id: Callable[[]
     )
 
 
-def _warmer(sampling: Sampling, repeats: int) -> Sampling:
-    """What gets a model out of a rut: after each call that only repeated an earlier one, a warmer choice of tokens."""
-    if not repeats:
-        return sampling
-    return dataclasses.replace(sampling, temperature=max(sampling.temperature or 0.0, min(0.9, 0.3 * repeats)))
+CODE_TEMPERATURE, TEXT_TEMPERATURE = 0.15, 0.70
+"""What is chosen after a round that wrote code or asked for a tool, and after any other."""
+WARMER, WARMEST = 0.15, 0.95
+"""How much warmer each step is in which a model came no further, and where that ends."""
+
+
+def _temperature(view: RoundView) -> float | None:
+    """How freely the next tokens are chosen.
+
+    The person's own value stands; else, in agents, one that suits what the model is doing. A model that goes round in circles
+    gets a warmer one, step by step. Source: developer guide, "Task-Adapted Sampling Temperature".
+    """
+    base, state = view.sampling.temperature, view.state
+    if base is None and view.options.adapt_temperature:
+        base = CODE_TEMPERATURE if state.code_intent else TEXT_TEMPERATURE
+    if not state.stalled:
+        return base
+    return min(WARMEST, (base or 0.0) + WARMER * state.stalled)
 
 
 class Dialect(ABC):
@@ -80,6 +95,8 @@ class Dialect(ABC):
     """
 
     name = ""
+    reads_tags = True
+    """Whether the model may write tags besides its calls."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
@@ -101,7 +118,7 @@ class Dialect(ABC):
         """A reader for one reply."""
 
     @abstractmethod
-    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    def assistant_message(self, reply: Reply) -> dict[str, Any]:
         """The model's reply as it stands in the transcript: byte for byte what the backend will see again."""
 
     @abstractmethod
@@ -116,9 +133,9 @@ class Dialect(ABC):
         options = view.options
         return ChatRequest(
             messages=[*view.prefix, *view.state.transcript],
-            sampling=_warmer(options.sampling, view.state.repeats),
+            sampling=dataclasses.replace(options.sampling, temperature=_temperature(view)),
             think=options.think,
-            reasoning_effort=options.reasoning_effort,
+            reasoning_effort=view.state.effort,
             session=options.session or "turn",  # its rounds share a prefix, whatever else is asked for
             **more,
         )

@@ -21,7 +21,7 @@ from ..._tools.spec import ToolSpec
 from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
 from ..guards import failed_first, only_reads
 from ..prompt import describe_tool_briefly, named_files, tool_result_block
-from ..state import CallRecord, TurnState
+from ..state import CallRecord, Reply, TurnState
 from .base import Dialect, Reader, RoundView
 from .examples import FINAL, example_messages
 
@@ -57,6 +57,7 @@ class ConstrainedDialect(Dialect):
     """One step a reply, decoded under a schema that offers the tools and the answer."""
 
     name = "constrained"
+    reads_tags = False
 
     def instructions(self, tools: Sequence[ToolSpec]) -> str:
         """The form of a step, the rules, the tools as text."""
@@ -95,9 +96,9 @@ class ConstrainedDialect(Dialect):
         """Reads a step while it is written."""
         return _StepReader(mint_id) if view.tools else _PlainReader()
 
-    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    def assistant_message(self, reply: Reply) -> dict[str, Any]:
         """The step as it was written."""
-        return {"role": "assistant", "content": text}
+        return {"role": "assistant", "content": reply.raw}
 
     def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
         """The result as the person's next message."""

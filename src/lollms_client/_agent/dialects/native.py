@@ -9,8 +9,8 @@ from typing import Any
 from ..._bindings.request import Capabilities, ChatRequest
 from ..._tools.spec import ToolSpec
 from ...events import ToolCall
-from ..prompt import result_text
-from ..state import CallRecord
+from ..prompt import report_block, result_text
+from ..state import CallRecord, Reply
 from .base import Dialect, Reader, RoundView, tag_parser
 
 __all__ = ["NativeDialect"]
@@ -43,19 +43,24 @@ class NativeDialect(Dialect):
         """The stream parser; a model that writes tags all the same is understood too."""
         return tag_parser(self.capabilities, view, mint_id)
 
-    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The reply with its calls."""
-        message: dict[str, Any] = {"role": "assistant", "content": text}
-        if calls:
+    def assistant_message(self, reply: Reply) -> dict[str, Any]:
+        """The reply with its calls, and with what the provider wants to have back inside one tool loop."""
+        message: dict[str, Any] = {"role": "assistant", "content": reply.raw}
+        if calls := [c for c in reply.calls if c.dialect != ToolCall.WORKER]:
             message["tool_calls"] = [
                 {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
                 for c in calls
             ]
+        for fields in reply.signed:
+            message.update(fields)
         return message
 
     def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
-        """One tool message a call, in the calls' order."""
-        return [
+        """One tool message a call, in the calls' order; what workers report that were asked for by a tag goes last."""
+        messages = [
             {"role": "tool", "tool_call_id": r.call.id, "name": r.call.name, "content": result_text(r.result, limit)}
             for r in records
+            if r.call.dialect != ToolCall.WORKER
         ]
+        reports = [report_block(r.call.arguments, r.result, limit) for r in records if r.call.dialect == ToolCall.WORKER]
+        return [*messages, {"role": "user", "content": "\n".join(reports)}] if reports else messages

@@ -8,8 +8,8 @@ from typing import Any
 from ..._bindings.request import ChatRequest
 from ..._tools.spec import ToolSpec
 from ...events import ToolCall
-from ..prompt import describe_tool, tool_result_block
-from ..state import CallRecord
+from ..prompt import describe_tool, report_block, tool_result_block
+from ..state import CallRecord, Reply
 from .base import Dialect, Reader, RoundView, tag_parser
 
 __all__ = ["TagsDialect"]
@@ -40,11 +40,16 @@ class TagsDialect(Dialect):
         """The stream parser with all tags."""
         return tag_parser(self.capabilities, view, mint_id)
 
-    def assistant_message(self, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    def assistant_message(self, reply: Reply) -> dict[str, Any]:
         """The reply as the model wrote it, tags and all: the next round's prefix stays byte-identical."""
-        return {"role": "assistant", "content": text}
+        return {"role": "assistant", "content": reply.raw}
 
     def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
         """All results of a round in one message of the user."""
-        blocks = [tool_result_block(r.call.name, r.result, limit) for r in records]
+        blocks = [
+            report_block(r.call.arguments, r.result, limit)
+            if r.call.dialect == ToolCall.WORKER
+            else tool_result_block(r.call.name, r.result, limit)
+            for r in records
+        ]
         return [{"role": "user", "content": "\n".join(blocks)}] if blocks else []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...lollms_core import LollmsClient
     from ...lollms_llm_binding import LollmsLLMBinding
 
-__all__ = ["Exchange", "Session", "cost_of"]
+__all__ = ["Exchange", "Session"]
 
 STOPPED = "(The turn ended here, before an answer.)"
 """What stands in the history for an answer that was not given, so that questions and answers still take turns."""
@@ -237,7 +237,7 @@ class Session:
         self.spent.completion_tokens += usage.completion_tokens
         self.spent.cached_tokens += usage.cached_tokens
         self.thoughts.extend(exchange.thoughts)
-        exchange.cost = cost_of(usage, self.prices())
+        exchange.cost = usage.cost(self.prices())
         if exchange.cost is not None:
             self.paid = (self.paid or 0.0) + exchange.cost
         if len(exchange.messages) < 2:  # nothing came of it: a question without an answer is no part of a conversation
@@ -290,24 +290,6 @@ class _Watch:
         if self._first is not None:
             self._exchange.generating += time.perf_counter() - self._first
         self._first = None
-
-
-def cost_of(usage: ev.Usage, prices: Mapping[str, float] | None) -> float | None:
-    """What tokens cost.
-
-    Args:
-        usage: The tokens.
-        prices: "prompt", "completion" and "cached", for a million tokens; None where they are not known.
-
-    Returns:
-        The cost in the prices' currency, None where they are not known.
-    """
-    if not prices:
-        return None
-    fresh = usage.prompt_tokens - usage.cached_tokens
-    prompt = prices.get("prompt", 0.0)
-    paid = fresh * prompt + usage.cached_tokens * prices.get("cached", prompt)
-    return (paid + usage.completion_tokens * prices.get("completion", 0.0)) / 1e6
 
 
 def _everything(_source: str, _label: str, _argv: list[Any] | None = None) -> tuple[str, str]:

@@ -234,6 +234,10 @@ class LCPBinding(LollmsToolBinding):
 
     # Calls.
 
+    def announces(self, tool_name: str) -> bool:
+        """True: each call that passed the gate is told to `about_to`."""
+        return True
+
     def execute_tool(
         self, tool_name: str, params: dict[str, Any], discussion_instance: Any = None, **kwargs: Any
     ) -> dict[str, Any]:
@@ -245,8 +249,10 @@ class LCPBinding(LollmsToolBinding):
             discussion_instance: For tools that declare it.
             **kwargs: `lollms_client_instance` and `tool_context` for tools that declare them; `tool_context["workspace_path"]` is
                 the call's working directory. `timeout` (seconds), `cancelled` (a `threading.Event` or the like), `session`,
-                `confirm_handler`, `user_interaction_handler`, `autonomy_level` for this call alone; `approval`, a decision that
-                was made while the call was pending: `{"ticket", "decision", "reason"[, "arguments"]}`. Others are ignored.
+                `confirm_handler`, `user_interaction_handler`, `autonomy_level` for this call alone; `autonomy_levels`, the same
+                by the stem of a library, which goes first; `approval`, a decision that was made while the call was pending:
+                `{"ticket", "decision", "reason"[, "arguments"]}`; `defer_approval`, True to leave it pending where nobody can be
+                asked; `about_to(arguments)`, told right before the call runs. Others are ignored.
 
         Returns:
             The result; see `lollms_client._tools.execute.execute`. An unknown tool has status_code 404.
@@ -261,7 +267,7 @@ class LCPBinding(LollmsToolBinding):
         context = kwargs.get("tool_context")
         running = self._running(entry, context, discussion_instance, kwargs)
         place = _Place(entry, running, self._workspace_of(context), kwargs.get("timeout", self.timeout))
-        own_level = kwargs.get("autonomy_level")
+        own_level = (kwargs.get("autonomy_levels") or {}).get(stem, kwargs.get("autonomy_level"))
         order = Order(
             entry.plan,
             params,
@@ -269,9 +275,8 @@ class LCPBinding(LollmsToolBinding):
             effects=entry.spec.effects,
             level=check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem),
             handler=self._who_confirms(stem, running),
-            stored=kwargs.get("approval"),
             ends_with_deadline=self.isolation == "process",
-        )
+        ).take(kwargs)
         host = {
             "tool_context": context if context is not None else {},
             "lollms_client_instance": kwargs.get("lollms_client_instance"),
