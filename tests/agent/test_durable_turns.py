@@ -6,6 +6,7 @@ import pytest
 
 from lollms_client import events as ev
 from lollms_client._agent.durable import checkpoint, transcript
+from lollms_client._agent.questions import AskUser
 from lollms_client._agent.toolsets import GivenTools
 from lollms_client._http import CancelToken
 from lollms_client._store.db import Database
@@ -224,3 +225,26 @@ def test_the_turn_of_an_older_version_that_knew_less_is_read(db):
     with db.write() as tx:
         tx.run(Statement("UPDATE turns SET schema_version = 0, state = :state"), {"state": json.dumps({"rounds": 0})})
     assert end_of(resumed(db, ScriptedLLM(["Back."]))).response == "Back."
+
+
+def test_a_question_of_the_model_waits_in_the_store_and_its_answer_is_the_call_s_result(db):
+    asks = call("tool_ask_user", question="Which colour?", options=["red", "blue"])
+    events = list(turn(db, ScriptedLLM([asks]), AskUser()))
+    (asked,) = [e for e in events if isinstance(e, ev.ApprovalRequested)]
+    assert (asked.kind, asked.reason, events[-1].status) == ("question", "Which colour?", "waiting_user")
+    store = TurnStore(db)
+    (waiting,) = store.waiting()
+    assert waiting.call.result["result"]["request"]["options"] == ["red", "blue"]
+    store.decide(waiting.turn.id, waiting.call.ticket, {"answer": "blue"})
+    model = ScriptedLLM(["Blue it is."])
+    assert end_of(resumed(db, model, AskUser())).status == "completed"
+    assert model.requests[0].messages[-1]["content"] == "blue"
+
+
+def test_a_question_that_waits_is_put_to_whoever_is_there_when_the_turn_goes_on(db):
+    list(turn(db, ScriptedLLM([call("tool_ask_user", question="Which colour?")]), AskUser()))
+    put = []
+    options = {"user_interaction_handler": lambda request: put.append(request["prompt"]) or "green"}
+    model = ScriptedLLM(["Green it is."])
+    assert end_of(resumed(db, model, AskUser(), call_options=options)).status == "completed"
+    assert (put, model.requests[0].messages[-1]["content"]) == (["Which colour?"], "green")

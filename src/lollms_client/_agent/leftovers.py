@@ -52,7 +52,7 @@ def _waited(turn: Turn, left: Journaled) -> dict[str, Any] | None:
     if kind == "approval":
         return waits if decision is None and not turn.can_ask() else None  # the gate decides, once more and at last
     if decision is None:
-        return dict(waits)
+        return None if kind == "question" and turn.can_answer() else dict(waits)
     if kind == "question":
         return normalise({"success": True, "output": decision.get("answer")})
     return _decided(str(waits.get("tool") or "The tool"), decision)

@@ -164,6 +164,10 @@ class Turn:
         """Whether somebody is there to approve calls."""
         return self.options.call_options.get("confirm_handler") is not None
 
+    def can_answer(self) -> bool:
+        """Whether somebody is there to answer questions."""
+        return self.options.call_options.get("user_interaction_handler") is not None
+
     def cancelled(self) -> bool:
         """Whether the caller wants the turn to end."""
         return self.cancel is not None and self.cancel.cancelled
