@@ -187,7 +187,7 @@ def test_an_approval_waits_in_the_store_and_is_bound_to_its_arguments(db):
     asked = [e for e in events if isinstance(e, ev.ApprovalRequested)]
     assert (events[-1].status, counter.done, len({e.ticket for e in asked})) == ("waiting_approval", [], 2)
     store = TurnStore(db)
-    first, second = store.waiting()
+    _, second = store.waiting()
     store.decide(second.turn.id, second.call.ticket, {"decision": "allow"})
     again = list(resumed(db, ScriptedLLM([]), tools, **options))
     assert (again[-1].status, counter.done) == ("waiting_approval", ["y"])
@@ -248,3 +248,29 @@ def test_a_question_that_waits_is_put_to_whoever_is_there_when_the_turn_goes_on(
     model = ScriptedLLM(["Green it is."])
     assert end_of(resumed(db, model, AskUser(), call_options=options)).status == "completed"
     assert (put, model.requests[0].messages[-1]["content"]) == (["Which colour?"], "green")
+
+
+def test_a_turn_that_stopped_at_a_limit_gets_as_much_again(db):
+    counter = Counter()
+    tools = GivenTools([counter.tool()])
+    end = end_of(turn(db, ScriptedLLM(script("a", "b", "c", "d")), tools, max_rounds=2))
+    assert (end.status, end.rounds, TurnStore(db).load(only_turn(db)).row.status) == ("limit", 2, "cancelled")
+    end = end_of(resumed(db, ScriptedLLM(script("c", "d")), tools))
+    assert (end.status, end.rounds) == ("limit", 4)
+    end = end_of(resumed(db, ScriptedLLM(["All counted."]), tools))
+    assert (end.status, end.rounds, counter.done) == ("completed", 5, ["a", "b", "c", "d"])
+
+
+def test_artefacts_of_a_turn_are_told_once_however_often_it_is_interrupted(db, tmp_path):
+    tools = GivenTools([Counter().tool(effects=["destructive"])])
+    options = {"call_options": {"defer_approval": True}}
+    reply = ['<artifact name="a.txt" type="document">hello</artifact>', *call("tool_count", word="x")]
+    model = ScriptedLLM([reply])
+    assert end_of(turn(db, model, tools, tmp_path / "w", **options)).status == "waiting_approval"
+    assert end_of(resumed(db, ScriptedLLM([]), tools, tmp_path / "w", **options)).status == "waiting_approval"
+    store = TurnStore(db)
+    (waiting,) = store.waiting()
+    store.decide(waiting.turn.id, waiting.call.ticket, {"decision": "allow"})
+    end = end_of(resumed(db, ScriptedLLM(["Done."]), tools, tmp_path / "w", **options))
+    assert end.artefacts == [{"name": "a.txt", "version": 1, "action": "created", "size": 5}]
+    assert (tmp_path / "w" / "a.txt").read_text() == "hello"

@@ -78,8 +78,6 @@ def save_artefacts(turn: Turn, now: OpenRound) -> Iterator[Event]:
     for position in range(len(now.saved), len(now.reply.artefacts)):
         saved = _save(turn, now, position)
         now.saved.append(saved)
-        if saved["action"] != "failed":
-            turn.state.artefacts.append({k: v for k, v in saved.items() if k != "problem"})
         yield ArtefactSaved(**saved)
 
 

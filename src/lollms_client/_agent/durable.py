@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from .._bindings.request import Sampling
@@ -170,7 +170,8 @@ def _is_plain(value: Any) -> bool:
 def _state(turn: Turn, reason: str, seconds: float) -> dict[str, Any]:
     state = turn.state
     plain = {name: getattr(state, name) for name in _KEPT}
-    return {**plain, "barred": sorted(state.barred), "seconds": seconds, "reason": reason}
+    more = {"barred": sorted(state.barred), "seconds": seconds, "reason": reason, "limited": state.status == "limit"}
+    return {**plain, **more}
 
 
 def _reply(reply: Reply) -> dict[str, Any]:
@@ -233,7 +234,23 @@ def resumption(stored: StoredTurn, specs: Mapping[str, ToolSpec]) -> tuple[TurnO
                 remember(record, call_key(record.call), state, spec.effects if spec is not None else None)
     state.repeats, state.barred = repeats, barred
     before = {path: (size, modified) for path, size, modified in facts.get("before", ())}
-    return _options(facts), Resumption(state, facts["dialect"], before, float(kept.get("seconds", 0.0)))
+    options, seconds = _options(facts), float(kept.get("seconds", 0.0))
+    if kept.get("limited"):
+        state.stalls = 0
+        options = replace(options, limits=_once_more(options.limits, state, seconds))
+    return options, Resumption(state, facts["dialect"], before, seconds)
+
+
+def _once_more(limits: Limits, state: TurnState, seconds: float) -> Limits:
+    """The limits of a turn that stopped at one: whoever has it go on gives it as much again."""
+    used = state.usage.completion_tokens
+    return replace(
+        limits,
+        rounds=limits.rounds + state.rounds,
+        calls=None if limits.calls is None else limits.calls + state.executed,
+        tokens=None if limits.tokens is None else limits.tokens + used,
+        seconds=None if limits.seconds is None else limits.seconds + seconds,
+    )
 
 
 def _options(facts: Mapping[str, Any]) -> TurnOptions:

@@ -97,5 +97,5 @@ def _ended(turn: Turn, status: str, reason: str) -> TurnEnded:
         usage=turn.state.usage,
         seconds=turn.seconds(),
         reason=reason,
-        artefacts=turn.state.artefacts,
+        artefacts=[*turn.state.artefacts, *(turn.state.open.versions() if turn.state.open is not None else ())],
     )

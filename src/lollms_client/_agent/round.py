@@ -113,6 +113,7 @@ def _close(turn: Turn, now: OpenRound, after: list[dict[str, object]]) -> None:
     now.messages = [turn.dialect.assistant_message(reply), *after, *([{"role": "user", "content": told}] if told else [])]
     state.transcript.extend(now.messages)
     state.texts.append(reply.text)
+    state.artefacts += now.versions()
     if reply.thoughts:
         state.thoughts.append(reply.thoughts)
     if turn.options.dynamic_effort and reply.effort:

@@ -135,6 +135,10 @@ class OpenRound:
     saved: list[dict[str, Any]] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
 
+    def versions(self) -> list[dict[str, Any]]:
+        """The versions of artefacts that it made: `{name, version, action, size}` each."""
+        return [{k: v for k, v in one.items() if k != "problem"} for one in self.saved if one["action"] != "failed"]
+
     def waiting(self) -> list[CallRecord]:
         """The calls that wait for a person."""
         return [record for _, record in sorted(self.records.items()) if record.waiting]
