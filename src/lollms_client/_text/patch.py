@@ -1,9 +1,9 @@
 """SEARCH/REPLACE patches: reading them, and applying all of one or nothing.
 
 A patch is made of blocks: a line `<<<<<<< SEARCH`, the lines as they are, a line `=======`, the lines as they should be, a line
-`>>>>>>> REPLACE`. What stands between blocks (prose, blank lines, the fence around a block) counts for nothing. Each hunk applies to
-what the hunks before it made. A search is looked for as it is written, then without regard to white space at the ends of lines, then
-with another indentation throughout, and then without its blank first and last lines; it has to be in one place.
+`>>>>>>> REPLACE`. What stands between blocks (prose, blank lines, the fence around a block) counts for nothing. Each hunk applies
+to what the hunks before it made. A search is looked for as it is written, then without regard to white space at the ends of
+lines, then with another indentation throughout, then without its blank first and last lines; it has to be in one place.
 
 Source: CONTRACT J.
 """
@@ -25,7 +25,7 @@ _SEARCH = re.compile(r"<{5,9}[ \t]*SEARCH[ \t]*\r?")
 _MARKER = re.compile(
     r"(?P<SEARCH><{5,9})[ \t]*SEARCH[ \t]*\r?|(?P<DIVIDER>={5,9})[ \t]*\r?|(?P<REPLACE>>{5,9})[ \t]*REPLACE[ \t]*\r?"
 )
-_FIRST_LINES = re.compile(r"\s*(?:(?:```|~~~)[^\n]*\n\s*)?(?P<line>[^\n]*)")
+_FIRST_LINES = re.compile(r"(?:[^\S\n]*\n)*(?:(?:```|~~~)[^\n]*\n(?:[^\S\n]*\n)*)?(?P<line>[^\n]*)")
 _NOT_FOUND = "its search is not in the file"
 _FAILURES_SHOWN, _SHOWN_LIMIT = 6, 200
 
@@ -69,8 +69,8 @@ class HunkFailure:
     Attributes:
         hunk_index: Its place in the patch, from 0.
         reason: One sentence or two.
-        nearest: The lines of the original that are most like the search, "" where nothing is like it; of a long search those where
-            it begins to differ, at most 12.
+        nearest: The lines of the original that are most like the search, at most 12: of a long search those where it begins to
+            differ; "" where nothing is like it.
         nearest_line: The number of the first of them, from 1; 0 for none.
     """
 
@@ -112,8 +112,8 @@ def is_patch(text: str) -> bool:
 def read_patch(text: str) -> list[Hunk]:
     """The blocks of a patch.
 
-    Markers of one block have the same length (5 to 9 characters) where lines of the content look like markers; elsewhere the length
-    does not matter.
+    A marker has 5 to 9 characters. Where lines of the content look like markers, those of the block are told from them by having
+    all the same length; elsewhere the length does not matter.
 
     Args:
         text: The patch.
@@ -164,7 +164,7 @@ def _parts(marks: list[_Mark], opener: int) -> tuple[int, int]:
     if len(dividers) > 1 and len(same) != 1:
         where = ", ".join(str(marks[at][0] + 1) for at in dividers[:10])
         raise PatchError(
-            f"The block that begins in line {line + 1} of the patch has {len(dividers)} lines that could divide it (lines {where}). "
+            f"The block that begins in line {line + 1} of the patch has {len(dividers)} lines that could divide it ({where}). "
             "Write its three markers with a number of characters, 5 to 9, that no other such line has."
         )
     return (same if len(same) == 1 else dividers)[0], closer
@@ -195,8 +195,8 @@ def _body(lines: list[str]) -> str:
 def apply_patch(original: str, patch: str | Iterable[Hunk]) -> Patched:
     """The text that a patch makes of another.
 
-    Lines outside of the hunks, and lines that a hunk does not change, stay byte for byte; new lines get the line ends of the place
-    where they come. A file that ends without a line end still does.
+    Lines outside of the hunks, and lines that a hunk does not change, stay byte for byte; new lines get the line ends of the
+    place where they come. A file that ends without a line end still does.
 
     Args:
         original: The text as it is; "" for a file that is not there.

@@ -7,13 +7,12 @@ nodes of the original are numbered as its lines are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Literal
 
 __all__ = ["Match", "PatchedLines", "Shift", "reindent", "split_lines"]
 
 _END = -1
-_WORK_LIMIT = 2_000_000  # comparisons of lines for one search: reached only where thousands of lines in a row are alike
+_WORK_LIMIT = 3_000_000  # comparisons of lines for all searches: reached only where thousands of lines in a row are alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,7 @@ class PatchedLines:
         self._before = list(range(-1, self._original - 1))
         self._head = 0 if self._original else _END
         self._index: dict[str, dict[int, None]] | None = None
+        self._work = 0
 
     def text(self) -> str:
         """All of it."""
@@ -103,15 +103,14 @@ class PatchedLines:
         index = self._nodes()
         rarest = min(range(len(keys)), key=lambda at: len(index.get(keys[at], ())))
         found: dict[str, list[Match]] = {"exact": [], "trailing": [], "indented": []}
-        work = 0
         for candidate in index.get(keys[rarest], ()):
             nodes, compared = self._run(candidate, rarest, keys)
-            work += compared
+            self._work += compared
             if nodes is not None and (match := self._compare(search, nodes)) is not None:
                 found[match.how].append(match)
             if len(found["exact"]) == self.MOST:
                 break
-            if work > _WORK_LIMIT:
+            if self._work > _WORK_LIMIT:
                 return None
         return next((places[: self.MOST] for places in found.values() if places), [])
 
@@ -208,8 +207,11 @@ class PatchedLines:
 
 def _indentation(lines: list[str]) -> str:
     """What all lines that are not blank begin with: white space."""
-    prefix: str = commonprefix([line[: len(line) - len(line.lstrip())] for line in lines if line])
-    return prefix
+    spaces = [line[: len(line) - len(line.lstrip())] for line in lines if line]
+    if not spaces:
+        return ""
+    least, most = min(spaces), max(spaces)  # what these two share, all do
+    return next((least[:at] for at, char in enumerate(least) if most[at] != char), least)
 
 
 def reindent(lines: list[str], shift: Shift) -> list[str] | None:
