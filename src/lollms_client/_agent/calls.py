@@ -39,7 +39,7 @@ def run_calls(turn: Turn, now: OpenRound) -> Iterator[Event]:
     Yields:
         `ToolStarted` and `ToolEnded` of each call that ran, `Notice` of each that was refused.
     """
-    seen = {call_key(record.call) for record in now.records.values()}
+    seen = {call_key(record.call) for record in now.records.values()}  # of a round that was interrupted
     runnable: list[int] = []
     for position, call in enumerate(now.reply.calls):
         if position in now.records:
@@ -47,7 +47,7 @@ def run_calls(turn: Turn, now: OpenRound) -> Iterator[Event]:
         if (settled := settle(turn, now, position)) is not None:
             now.records[position] = settled
             continue
-        key = call_key(call)
+        key = now.keys[position] = call_key(call)
         room = None if turn.options.limits.calls is None else turn.options.limits.calls - turn.state.executed - len(runnable)
         if (refused := refuse(call, key, turn.state, turn.callable_names, room)) is not None:
             now.records[position], notice = refused
@@ -68,10 +68,11 @@ def not_run(text: str) -> dict[str, Any]:
 def take_over(turn: Turn, now: OpenRound) -> list[CallRecord]:
     """The results of a round that is over, in the order in which the model asked, remembered for the rounds to come."""
     records = [now.records[position] for position in range(len(now.reply.calls))]
-    for record in records:
+    for position, record in enumerate(records):
         turn.state.records.append(record)
         if record.ran and record.result.get("status_code") != 499:
-            remember(record, call_key(record.call), turn.state, turn.effects(record.call))
+            key = now.keys.get(position) or call_key(record.call)
+            remember(record, key, turn.state, turn.effects(record.call))
     return records
 
 

@@ -15,7 +15,7 @@ from .._bindings.request import Sampling
 from .._store.turns import Lease, StoredTurn, TurnRow, TurnStore
 from ..errors import LeaseLostError
 from ..events import ToolCall, Usage
-from .guards import remember
+from .guards import only_reads, remember
 from .options import Limits, TurnOptions
 from .state import ArtefactBlock, CallRecord, Journaled, OpenRound, Reply, TurnState, call_key
 from .turn import Resumption
@@ -168,7 +168,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _state(turn: Turn, reason: str, seconds: float) -> dict[str, Any]:
-    state = turn.state
+    """Where a turn stands; what it did to its workspace is looked up where its last round may have changed something."""
+    state, last = turn.state, turn.untold
+    if last is not None and (last.saved or not all(only_reads(turn.effects(r.call)) for r in last.records.values() if r.ran)):
+        state.changes = turn.workspace_changes()
     plain = {name: getattr(state, name) for name in _KEPT}
     more = {"barred": sorted(state.barred), "seconds": seconds, "reason": reason, "limited": state.status == "limit"}
     return {**plain, **more}

@@ -120,8 +120,6 @@ def _close(turn: Turn, now: OpenRound, after: list[dict[str, object]]) -> None:
         state.effort = reply.effort
     state.code_intent = bool(reply.calls or reply.artefacts or "<artifact" in reply.raw or "<tool" in reply.raw)
     state.rounds, state.open, turn.untold = now.number, None, now
-    if now.saved or any(record.ran for record in now.records.values()):
-        state.changes = turn.workspace_changes()
 
 
 def _hand_back(turn: Turn, now: OpenRound) -> None:

@@ -79,7 +79,7 @@ class Reply:
         effort: The effort that it asks for in the next round, "" for none.
         done: It says that the turn is finished.
         looped: It was stopped because it went round in circles.
-        signed: What the provider wants to have back with this reply, as it came.
+        signed: What the provider wants to have back with this reply, as it came: `{"fields", "calls"}` each (`SignedDelta`).
     """
 
     raw: str = ""
@@ -91,7 +91,7 @@ class Reply:
     effort: str = ""
     done: bool = False
     looped: bool = False
-    signed: list[Any] = field(default_factory=list)
+    signed: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -122,6 +122,7 @@ class OpenRound:
         reply: What the model said so far.
         read: Whether that is all that it said.
         records: The calls that came to a result, by their position in the reply.
+        keys: The `call_key` of each call that was looked at, by position.
         journal: What an interrupted round left behind, by position.
         saved: What became of its artefacts: `{name, version, action, size, problem}` each.
         messages: What the round adds to the transcript, once it is over.
@@ -131,6 +132,7 @@ class OpenRound:
     reply: Reply = field(default_factory=Reply)
     read: bool = False
     records: dict[int, CallRecord] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
     journal: dict[int, Journaled] = field(default_factory=dict)
     saved: list[dict[str, Any]] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)

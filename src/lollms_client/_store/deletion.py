@@ -56,7 +56,8 @@ def _delete_turns(which: ColumnElement[bool]) -> list[Statement]:
     t = schema.turns
     gone = select(t.c.id).where(which).cte("gone", recursive=True)
     gone = gone.union(select(t.c.id).where(t.c.parent_turn == gone.c.id))
-    parts = [_delete(table, table.c.turn_id.in_(select(gone.c.id))) for table in (schema.rounds, schema.calls, schema.artefacts)]
+    beside = (schema.turn_facts, schema.rounds, schema.calls, schema.artefacts)
+    parts = [_delete(table, table.c.turn_id.in_(select(gone.c.id))) for table in beside]
     return [*parts, _delete(t, t.c.id.in_(select(gone.c.id)))]
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "rounds",
     "store_facts",
     "summaries",
+    "turn_facts",
     "turns",
 ]
 
@@ -94,7 +95,6 @@ turns = Table(
     Column("status", Text, nullable=False),
     Column("schema_version", Integer, nullable=False),
     Column("rounds", Integer, nullable=False),
-    Column("facts", Text, nullable=False),  # what it began with
     Column("state", Text, nullable=False),  # where it stands, as of the last round's end
     Column("lease_owner", Text),
     Column("lease_expires", Float(53)),
@@ -104,6 +104,13 @@ turns = Table(
     Index("ix_turns_discussion", "discussion_id"),
     Index("ix_turns_owner", "owner"),
     Index("ix_turns_parent", "parent_turn"),
+)
+
+turn_facts = Table(
+    "turn_facts",
+    metadata,
+    Column("turn_id", Text, primary_key=True),
+    Column("facts", Text, nullable=False),  # what it began with; apart, because a turn's row is written at every step
 )
 
 rounds = Table(

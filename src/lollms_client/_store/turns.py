@@ -125,13 +125,18 @@ class Waiting:
 
 _COLUMNS = (
     "id", "discussion_id", "owner", "parent_turn", "parent_call", "user_message_id", "ai_message_id", "status", "schema_version",
-    "rounds", "facts", "state", "created_at", "updated_at",
+    "rounds", "state", "created_at", "updated_at",
 )  # fmt: skip
-_INSERT_TURN = insert(schema.turns)
-_T = schema.turns
-_SELECT = select(*(_T.c[name] for name in _COLUMNS)).order_by(_T.c.created_at, _T.c.id)
+_INSERT_TURN, _INSERT_FACTS = insert(schema.turns), insert(schema.turn_facts)
+_T, _F = schema.turns, schema.turn_facts
+_SELECT = (
+    select(*(_T.c[name] for name in _COLUMNS), _F.c.facts).join(_F, _F.c.turn_id == _T.c.id).order_by(_T.c.created_at, _T.c.id)
+)
 _TURN = Statement(_SELECT.where(_T.c.id == bindparam("turn_id")))
 _LEASE = Statement("SELECT status, lease_owner, lease_expires, fence FROM turns WHERE id = :id")
+_LEASE_TO_TAKE = Statement(  # a server that is about to commit the last words of somebody who was killed is waited for
+    select(_T.c.status, _T.c.lease_owner, _T.c.lease_expires, _T.c.fence).where(_T.c.id == bindparam("id")).with_for_update()
+)
 _CLAIM = Statement(
     "UPDATE turns SET lease_owner = :owner, lease_expires = :expires, fence = fence + 1, status = 'in_progress',"
     " updated_at = :now WHERE id = :id AND fence = :fence"
@@ -144,8 +149,9 @@ _ROUND_ENDED = Statement(
 )
 _ENDED = Statement(
     "UPDATE turns SET lease_owner = NULL, lease_expires = NULL, updated_at = :now, status = :status, state = :state,"
-    " rounds = :rounds, facts = :facts WHERE id = :id AND fence = :fence"
+    " rounds = :rounds WHERE id = :id AND fence = :fence"
 )
+_FACTS = Statement("UPDATE turn_facts SET facts = :facts WHERE turn_id = :id")
 _INSERT_ROUND = Statement(
     "INSERT INTO rounds (turn_id, round, reply, outcome) VALUES (:turn_id, :round, :reply, :outcome)"
     " ON CONFLICT (turn_id, round) DO UPDATE SET reply = excluded.reply, outcome = excluded.outcome"
@@ -321,12 +327,10 @@ class Lease:
             also: What the host writes besides.
         """
         now = time.time()
-        if status == "completed":
-            self.facts = {k: v for k, v in self.facts.items() if k != "before"}  # nobody will go on from there
         with self._db.write() as tx:
-            seal = tx.cipher.seal
-            values = {"status": status, "state": seal(_encode(state)), "rounds": rounds, "facts": seal(_encode(self.facts))}
-            self._guard(tx, _ENDED, now, **values)
+            self._guard(tx, _ENDED, now, status=status, state=tx.cipher.seal(_encode(state)), rounds=rounds)
+            if status == "completed" and self.facts.pop("before", None):  # nobody will go on from there
+                tx.run(_FACTS, {"id": self.turn_id, "facts": tx.cipher.seal(_encode(self.facts))})
             if last is not None:
                 number, outcome, results, reply = last
                 self._write_round(tx, number, outcome, results, reply, now)
@@ -365,15 +369,15 @@ class TurnStore:
             tx.run(
                 _INSERT_TURN,
                 {
-                    **{c: getattr(row, c) for c in _COLUMNS if c not in ("facts", "state", "schema_version")},
+                    **{c: getattr(row, c) for c in _COLUMNS if c not in ("state", "schema_version")},
                     "schema_version": SCHEMA_VERSION,
-                    "facts": tx.cipher.seal(_encode(row.facts)),
                     "state": tx.cipher.seal(_encode(row.state)),
                     "lease_owner": my_name(),
                     "lease_expires": now + LEASE_SECONDS,
                     "fence": 1,
                 },
             )
+            tx.run(_INSERT_FACTS, {"turn_id": row.id, "facts": tx.cipher.seal(_encode(row.facts))})
         return Lease(self.db, row.id, 1, row.facts)
 
     def claim(self, turn_id: str) -> tuple[Lease, StoredTurn]:
@@ -389,7 +393,7 @@ class TurnStore:
         """
         now = time.time()
         with self.db.write() as tx:
-            found = tx.row(_LEASE, {"id": turn_id})
+            found = tx.row(_LEASE_TO_TAKE, {"id": turn_id})
             if found is None or found[0] not in OPEN:
                 raise NotResumableError(
                     f"The turn {turn_id} is {'not there' if found is None else found[0]}: there is nothing to resume."
@@ -485,7 +489,7 @@ def _load(tx: Tx, turn_id: str) -> StoredTurn:
 
 
 def _row(tx: Tx, found: tuple[Any, ...]) -> TurnRow:
-    values = dict(zip(_COLUMNS, found, strict=True))
+    values = dict(zip((*_COLUMNS, "facts"), found, strict=True))
     version = values.pop("schema_version")
     if version > SCHEMA_VERSION:
         raise StoreVersionError(version, SCHEMA_VERSION, f"The turn {values['id']}")

@@ -19,7 +19,7 @@ from ..state import CallRecord, Reply, TurnState
 if TYPE_CHECKING:
     from ..._stream.deltas import Delta
 
-__all__ = ["Dialect", "Reader", "RoundView", "tag_parser"]
+__all__ = ["Dialect", "Reader", "RoundView", "tag_options", "tag_parser"]
 
 
 class Reader(Protocol):
@@ -55,16 +55,19 @@ class RoundView:
     sampling: Sampling = field(default_factory=Sampling)
 
 
+def tag_options(capabilities: Capabilities, tools: Sequence[ToolSpec], mint_id: Callable[[], str]) -> ParserOptions:
+    """How a reply of a model that may write tags is read."""
+    return ParserOptions(
+        implicit_think=capabilities.implicit_think,
+        thinking_tags=capabilities.thinking_tags,
+        bare_json_calls=frozenset(s.name for s in tools) if capabilities.bare_json_calls else None,
+        mint_id=mint_id,
+    )
+
+
 def tag_parser(capabilities: Capabilities, view: RoundView, mint_id: Callable[[], str]) -> Reader:
     """The stream parser, set up for a model that may write tags."""
-    return StreamParser(
-        ParserOptions(
-            implicit_think=capabilities.implicit_think,
-            thinking_tags=capabilities.thinking_tags,
-            bare_json_calls=frozenset(s.name for s in view.tools) if capabilities.bare_json_calls else None,
-            mint_id=mint_id,
-        )
-    )
+    return StreamParser(tag_options(capabilities, view.tools, mint_id))
 
 
 CODE_TEMPERATURE, TEXT_TEMPERATURE = 0.15, 0.70
@@ -130,10 +133,11 @@ class Dialect(ABC):
         return text
 
     def _base_request(self, view: RoundView, **more: Any) -> ChatRequest:
-        options = view.options
+        options, temperature = view.options, _temperature(view)
+        same = temperature == options.sampling.temperature
         return ChatRequest(
             messages=[*view.prefix, *view.state.transcript],
-            sampling=dataclasses.replace(options.sampling, temperature=_temperature(view)),
+            sampling=options.sampling if same else dataclasses.replace(options.sampling, temperature=temperature),
             think=options.think,
             reasoning_effort=view.state.effort,
             session=options.session or "turn",  # its rounds share a prefix, whatever else is asked for

@@ -48,11 +48,12 @@ class NativeDialect(Dialect):
         message: dict[str, Any] = {"role": "assistant", "content": reply.raw}
         if calls := [c for c in reply.calls if c.dialect != ToolCall.WORKER]:
             message["tool_calls"] = [
-                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
-                for c in calls
+                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": _written(c)}} for c in calls
             ]
-        for fields in reply.signed:
-            message.update(fields)
+        for signed in reply.signed:
+            message.update(signed["fields"])
+            for call in message.get("tool_calls", ()):
+                call.update(signed["calls"].get(call["id"], {}))
         return message
 
     def result_messages(self, records: Sequence[CallRecord], limit: int | None) -> list[dict[str, Any]]:
@@ -64,3 +65,12 @@ class NativeDialect(Dialect):
         ]
         reports = [report_block(r.call.arguments, r.result, limit) for r in records if r.call.dialect == ToolCall.WORKER]
         return [*messages, {"role": "user", "content": "\n".join(reports)}] if reports else messages
+
+
+def _written(call: ToolCall) -> str:
+    """A call's arguments as the model wrote them, where they are what was understood: a signature may be over these bytes."""
+    try:
+        as_written = not call.problem and json.loads(call.raw) == call.arguments
+    except ValueError:
+        as_written = False
+    return call.raw if as_written else json.dumps(call.arguments, ensure_ascii=False)
