@@ -10,6 +10,7 @@ Source: CONTRACT A10, A21; tool guide §10.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat as st
@@ -269,20 +270,25 @@ class Workspace:
 
     # -- changing ----------------------------------------------------------------------------------------------------------
 
-    def write(self, path: StrPath, data: bytes, *, parents: bool = True) -> bool:
+    def write(self, path: StrPath, data: bytes, *, parents: bool = True, key: str = "") -> bool:
         """Write a whole file at once: readers see the old content or the new, never a part. The mode of an old file is kept.
 
         Args:
             path: The file; a link that stays inside is followed.
             data: The whole content.
             parents: Make missing folders on the way.
+            key: Names this writing, as a part of a file's name: what is left of it where the process is killed in the midst is
+                removed when it is done again.
 
         Returns:
             True where the file is new.
         """
         with self._at(path, create=parents) as place:
             mode = place.mode_to_keep()
-            fresh = f".{os.urandom(8).hex()}.tmp"
+            fresh = f".{key or os.urandom(8).hex()}.tmp"
+            if key:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(fresh, dir_fd=place.descriptor)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(fresh, flags, 0o666, dir_fd=place.descriptor)
             try:

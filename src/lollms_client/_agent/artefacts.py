@@ -1,7 +1,8 @@
 """The artefacts of a turn: what a reply writes becomes a version, then a file of the workspace; what failed is told to the model.
 
 A version is kept before its file is written, whole: whoever goes on with an interrupted turn writes the same file again, and
-never applies a patch to what it was applied to already. Source: CONTRACT J, developer guide "Collapsible Artifact UI Protocol".
+never applies a patch to what it was applied to already. Once a call of the same reply began, all files stand, and may have been
+changed by it, or by a person while it waited. Source: CONTRACT J, developer guide "Collapsible Artifact UI Protocol".
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ def _save(turn: Turn, now: OpenRound, position: int) -> dict[str, Any]:
                 kept = _version(turn, now, position, place)
                 versions.keep(kept)
             data = kept["content"].encode("utf-8", "surrogatepass")
-            place.write(block.name, data)
+            if not now.any_call_began():
+                place.write(block.name, data, key=f"{turn.id}-{now.number}-{position}")
     except LollmsError as error:
         said = f"The artefact {block.name!r} was not saved: {error}"
         return {"name": block.name, "version": 0, "action": "failed", "size": 0, "problem": said}

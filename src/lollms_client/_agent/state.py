@@ -145,6 +145,10 @@ class OpenRound:
         """The calls that wait for a person."""
         return [record for _, record in sorted(self.records.items()) if record.waiting]
 
+    def any_call_began(self) -> bool:
+        """Whether an interrupted round came as far as its calls."""
+        return any(left.status != "planned" for left in self.journal.values())
+
 
 @dataclass(slots=True)
 class TurnState:
