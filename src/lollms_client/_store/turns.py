@@ -23,7 +23,7 @@ from .db import Database, Tx
 from .leases import KEEPER, LEASE_SECONDS, is_gone, my_name
 from .statements import Statement, insert
 
-__all__ = ["SCHEMA_VERSION", "Lease", "StoredCall", "StoredRound", "StoredTurn", "TurnRow", "TurnStore", "Waiting"]
+__all__ = ["SCHEMA_VERSION", "Lease", "StoredCall", "StoredRound", "StoredTurn", "TurnRow", "TurnStore", "Waiting", "close"]
 
 SCHEMA_VERSION = 1
 """Of what a turn's payloads hold; a turn of a newer one is refused, an older one is read."""
@@ -150,6 +150,10 @@ _ROUND_ENDED = Statement(
 _ENDED = Statement(
     "UPDATE turns SET lease_owner = NULL, lease_expires = NULL, updated_at = :now, status = :status, state = :state,"
     " rounds = :rounds WHERE id = :id AND fence = :fence"
+)
+_CLOSE = Statement(
+    "UPDATE turns SET lease_owner = NULL, lease_expires = NULL, fence = fence + 1, updated_at = :now, status = 'completed',"
+    " state = :state WHERE id = :id"
 )
 _FACTS = Statement("UPDATE turn_facts SET facts = :facts WHERE turn_id = :id")
 _INSERT_ROUND = Statement(
@@ -393,14 +397,7 @@ class TurnStore:
         """
         now = time.time()
         with self.db.write() as tx:
-            found = tx.row(_LEASE_TO_TAKE, {"id": turn_id})
-            if found is None or found[0] not in OPEN:
-                raise NotResumableError(
-                    f"The turn {turn_id} is {'not there' if found is None else found[0]}: there is nothing to resume."
-                )
-            _, owner, expires, fence = found
-            if _is_held(turn_id, owner, expires, now):
-                raise TurnBusyError(f"The turn {turn_id} is being played right now, by another process or another thread.")
+            fence = _free(tx, turn_id, now)
             turn = _load(tx, turn_id)  # before anything is changed: what cannot be read is left as it is
             values = {"id": turn_id, "fence": fence, "owner": my_name(), "expires": now + LEASE_SECONDS, "now": now}
             if not tx.run(_CLAIM, values):
@@ -454,6 +451,38 @@ class TurnStore:
             values = {"turn_id": turn_id, "ticket": ticket, "decision": tx.cipher.seal(_encode(decision)), "now": time.time()}
             if not tx.run(_DECIDE, values):
                 raise NotResumableError(f"No call of the turn {turn_id} waits under the ticket {ticket!r}.")
+
+
+def close(tx: Tx, turn_id: str, reason: str) -> None:
+    """Completes a turn that nobody will go on with: the conversation went on without it. What is stored of it stays.
+
+    Args:
+        tx: The transaction, in which its message is written too.
+        turn_id: The turn.
+        reason: Why, in words.
+
+    Raises:
+        NotResumableError: There is no such turn, or it is completed.
+        TurnBusyError: Somebody is playing it.
+        StoreVersionError: A newer version of this library wrote it.
+    """
+    now = time.time()
+    _free(tx, turn_id, now)
+    state = {**_load(tx, turn_id).row.state, "reason": reason, "closed": True}
+    tx.run(_CLOSE, {"id": turn_id, "state": tx.cipher.seal(_encode(state)), "now": now})
+
+
+def _free(tx: Tx, turn_id: str, now: float) -> int:
+    """The number under which the lease of a turn was given last, where the turn is open and nobody plays it."""
+    found = tx.row(_LEASE_TO_TAKE, {"id": turn_id})
+    if found is None or found[0] not in OPEN:
+        raise NotResumableError(
+            f"The turn {turn_id} is {'not there' if found is None else found[0]}: there is nothing to resume."
+        )
+    _, owner, expires, fence = found
+    if _is_held(turn_id, owner, expires, now):
+        raise TurnBusyError(f"The turn {turn_id} is being played right now, by another process or another thread.")
+    return int(fence)
 
 
 def _asks(call: StoredCall) -> bool:
