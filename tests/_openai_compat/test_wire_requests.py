@@ -45,7 +45,7 @@ def test_the_effort_none_silences_thinking(asked):
 def test_a_vendor_that_refuses_unknown_keys_gets_only_what_it_knows():
     assert _body(NARROW, reasoning_effort="high") == {"reasoning_effort": "high"}
     assert _body(NARROW, reasoning_effort="none") == {}
-    assert _body(NARROW, ModelFacts(("none", "low")), reasoning_effort="none") == {}
+    assert _body(NARROW, ModelFacts(("none", "low")), reasoning_effort="none") == {"reasoning_effort": "none"}
     assert _body(Wire(reasoning_effort=False), reasoning_effort="high") == {"chat_template_kwargs": {"enable_thinking": True}}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lollms_client._bindings.request import ChatRequest, Sampling
 from lollms_client._openai_compat.names import WireNames, names_of
-from lollms_client._stream.deltas import FinishDelta, ReasoningDelta, ToolCallDelta
+from lollms_client._stream.deltas import FinishDelta, ReasoningDelta, SignedDelta, ToolCallDelta
 from lollms_client.errors import BackendError, BackendProtocolError, ConfigurationError, ContextWindowError
 from lollms_client.events import Usage
 from lollms_client.llm_bindings.ollama.address import address_of
@@ -156,6 +156,7 @@ MEANT = [
     "a\nb",
     ToolCallDelta(0, "", "t", '{"a": "ü"}'),
     ToolCallDelta(1, "", "t", "{}"),
+    SignedDelta({"thinking": "hm, ü"}),
     FinishDelta("tool_calls"),
     Usage(7, 3),
 ]

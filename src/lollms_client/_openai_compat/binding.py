@@ -117,14 +117,15 @@ class OpenAICompatibleBinding(LollmsLLMBinding):
         return {}
 
     def _deltas(self, body: Mapping[str, Any], names: WireNames, cancel: CancelToken) -> Iterator[Delta]:
+        returned = self._wire.returned
         with contextlib.ExitStack() as stack:
             answer = retried(
                 lambda: stack.enter_context(self.http.open("POST", "/chat/completions", body, cancel)), self.retry, cancel
             )
             if "json" in answer.headers.get("content-type", ""):  # whole, whether or not it was asked to stream
-                yield from deltas_of_answer(_parsed(b"".join(answer), self._where), self._where, names)
+                yield from deltas_of_answer(_parsed(b"".join(answer), self._where), self._where, names, returned)
             else:
-                yield from deltas_of(parse_sse(answer), self._where, names)
+                yield from deltas_of(parse_sse(answer), self._where, names, returned)
                 answer.finish()
 
     def _facts(self) -> ModelFacts:

@@ -16,13 +16,14 @@ Source: developer guide ("Multi-Backend Projection"), docs/architecture.md ("Fac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from .._bindings.request import Capabilities
 from ..errors import ConfigurationError
+from .signed import RETURNED
 
 __all__ = ["Vendor", "Wire", "read_vendor"]
 
@@ -47,9 +48,11 @@ class Wire:
         stream_usage: It takes `stream_options` and then says what a streamed answer cost.
         reasoning_effort: It takes `reasoning_effort`.
         template_kwargs: It takes `chat_template_kwargs`, by which a model's thinking is turned on and off.
-        silence: It takes `thinking: false` in the body, where thinking must be silent.
+        silence: It takes `thinking: false` in the body, where thinking must be silent; a mapping is what it takes instead.
         strict: It has a strict mode, with the rules of `strict.py`; else a schema goes as it is.
         inline_refs: It has no `$ref`.
+        returned: Fields of its answers that it wants to have back, unchanged, as long as a tool loop lasts (`signed.py`). Where
+            `reasoning_content` is one of them, no call goes back without one, be it empty.
     """
 
     sampling: Mapping[str, str] = field(default_factory=lambda: _SAMPLING)
@@ -57,9 +60,10 @@ class Wire:
     stream_usage: bool = True
     reasoning_effort: bool = True
     template_kwargs: bool = True
-    silence: bool = True
+    silence: bool | Mapping[str, Any] = True
     strict: bool = False
     inline_refs: bool = False
+    returned: Sequence[str] = RETURNED
 
     def with_facts(self, facts: Mapping[str, Any], where: str) -> Wire:
         """This wire with some fields said anew.
@@ -74,7 +78,10 @@ class Wire:
             if name == "sampling":
                 if not isinstance(value, Mapping) or not value.keys() <= _SAMPLING.keys():
                     raise ConfigurationError(f"{where}.sampling should map {', '.join(_SAMPLING)} to keys, not {value!r}.")
-            elif not isinstance(value, bool):
+            elif name == "returned":
+                if not isinstance(value, (list, tuple)) or not all(isinstance(field_, str) for field_ in value):
+                    raise ConfigurationError(f"{where}.returned should list names of fields, not {value!r}.")
+            elif not isinstance(value, bool) and not (name == "silence" and isinstance(value, Mapping)):
                 raise ConfigurationError(f"{where}.{name} should be true or false, not {value!r}.")
         return replace(self, **facts)
 

@@ -21,6 +21,7 @@ from .._stream.deltas import Delta, FinishDelta, ReasoningDelta, ToolCallDelta
 from ..errors import BackendProtocolError
 from ..events import Usage
 from .names import WireNames
+from .signed import RETURNED, Signed
 from .strict import NotStrictError, inline_refs, strict_schema
 from .vendor import Wire
 
@@ -29,6 +30,7 @@ __all__ = ["DONE", "ModelFacts", "chat_body", "deltas_of", "deltas_of_answer", "
 DONE = "[DONE]"
 """What the last event of a stream says."""
 
+_THOUGHT = "reasoning_content"
 _OPEN = Sampling()
 _WIRE = Wire()
 _SAME_NAMES = WireNames()
@@ -75,7 +77,8 @@ def chat_body(
             strict form; the message names which.
     """
     body: dict[str, Any] = {"model": model} if model else {}
-    body["messages"] = [_message(m, names, facts.text_first) for m in request.messages]
+    messages = [_message(m, names, facts.text_first) for m in request.messages]
+    body["messages"] = [_with_thought(m) for m in messages] if _THOUGHT in wire.returned else messages
     body["stream"] = wire.streaming
     if wire.streaming and wire.stream_usage:
         body["stream_options"] = {"include_usage": True}
@@ -122,14 +125,16 @@ def strict_tools_of(request: ChatRequest, wire: Wire, facts: ModelFacts) -> dict
 def _reasoning(request: ChatRequest, wire: Wire, facts: ModelFacts) -> dict[str, Any]:
     """What a request says about reasoning."""
     thinks = wants_thinking(request.reasoning_effort, request.think)
-    effort = translate_reasoning_effort(request.reasoning_effort, facts.efforts, thinks)
+    effort = translate_reasoning_effort(request.reasoning_effort, facts.efforts, request.think)
     body: dict[str, Any] = {}
     if effort is not None and wire.reasoning_effort:
         body["reasoning_effort"] = effort
     if thinks is None:
         return body
     template: dict[str, Any] = {} if facts.text_first else {"enable_thinking": thinks}
-    if not thinks and wire.silence:
+    if not thinks and isinstance(wire.silence, Mapping):
+        body |= wire.silence
+    elif not thinks and wire.silence:
         body["thinking"] = False
         template["thinking"] = False
     if template and wire.template_kwargs:
@@ -153,6 +158,11 @@ def _message(message: Mapping[str, Any], names: WireNames, text_first: bool) -> 
         if message.get("tool_calls"):
             changed["tool_calls"] = [_call(call, names) for call in message["tool_calls"]]
     return {**message, **changed} if changed else message
+
+
+def _with_thought(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message whose calls do not go out without a field for the thought behind them: earlier turns have lost theirs."""
+    return {_THOUGHT: "", **message} if message.get("tool_calls") else message
 
 
 def _part(part: Any) -> dict[str, Any]:
@@ -207,29 +217,34 @@ def _answer_schema(schema: dict[str, Any], wire: Wire) -> dict[str, Any]:
 # ---- answers in ---------------------------------------------------------------------------------------------------------------
 
 
-def deltas_of(events: Iterable[SseEvent], where: str, names: WireNames = _SAME_NAMES) -> Iterator[Delta]:
-    """The deltas that a streamed answer consists of.
+def deltas_of(
+    events: Iterable[SseEvent], where: str, names: WireNames = _SAME_NAMES, returned: Sequence[str] = RETURNED
+) -> Iterator[Delta]:
+    """The deltas that a streamed answer consists of; what the server wants to have back comes last.
 
     Args:
         events: The answer's server-sent events.
         where: Who answers, for messages.
         names: How tools are called there.
+        returned: Fields of the answer that the server wants to have back.
 
     Raises:
         BackendProtocolError: The stream is not an answer, or ended in its middle.
         BackendError: The server reported an error inside the stream.
     """
-    ended = False
+    ended, signed = False, Signed(returned)
     for event in events:
         if event.data == DONE:
             if not ended:  # some servers end without a reason
+                ended = True
                 yield FinishDelta()
-            return
+            break
         chunk = _chunk(event, where)
         for choice in _objects(chunk.get("choices"), where):
             delta = choice.get("delta")
             if delta:
                 yield from _said(delta, where, names)
+                signed.take(delta)
             reason = choice.get("finish_reason")
             if reason and not ended:
                 ended = True
@@ -239,18 +254,26 @@ def deltas_of(events: Iterable[SseEvent], where: str, names: WireNames = _SAME_N
             yield usage_of(usage)
     if not ended:
         raise BackendProtocolError(f"{where} ended its answer in the middle, without a reason for the end.")
+    if (gathered := signed.gathered()) is not None:
+        yield gathered
 
 
-def deltas_of_answer(answer: Any, where: str, names: WireNames = _SAME_NAMES) -> Iterator[Delta]:
+def deltas_of_answer(
+    answer: Any, where: str, names: WireNames = _SAME_NAMES, returned: Sequence[str] = RETURNED
+) -> Iterator[Delta]:
     """The deltas of an answer that came whole. Arguments and errors as with `deltas_of`."""
     whole = _checked(answer, where, json.dumps(answer, ensure_ascii=False))
     choices = _objects(whole.get("choices"), where)
     if not choices:
         raise BackendProtocolError(f"{where} answered without a choice: {json.dumps(answer, ensure_ascii=False)[:200]}")
-    yield from _said(choices[0].get("message") or {}, where, names)
+    message, signed = choices[0].get("message") or {}, Signed(returned)
+    yield from _said(message, where, names)
+    signed.take(message)
     yield FinishDelta(str(choices[0].get("finish_reason") or "stop"))
     if whole.get("usage"):
         yield usage_of(whole["usage"])
+    if (gathered := signed.gathered()) is not None:
+        yield gathered
 
 
 def usage_of(usage: Any) -> Usage:

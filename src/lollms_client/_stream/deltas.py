@@ -5,7 +5,7 @@ A piece of text is a plain `str`, since it comes by the hundred a second; whatev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..events import Usage
@@ -50,9 +50,11 @@ class SignedDelta:
 
     Attributes:
         fields: Fields of the assistant message that it belongs to.
+        calls: Fields of that message's calls, by their ids.
     """
 
-    fields: dict[str, Any]
+    fields: dict[str, Any] = field(default_factory=dict)
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 Delta: TypeAlias = str | ReasoningDelta | ToolCallDelta | Usage | FinishDelta | SignedDelta

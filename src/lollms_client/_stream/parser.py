@@ -45,7 +45,7 @@ from ..events import (
 from .bare import BARE_FIRSTS, BareBody
 from .bodies import ArtefactBody, Body, WorkerBody
 from .call_body import CallBody
-from .deltas import Delta, FinishDelta, ReasoningDelta, ToolCallDelta
+from .deltas import Delta, FinishDelta, ReasoningDelta, SignedDelta, ToolCallDelta
 from .grammar import TAG_LIMIT, ControlTag, grammar_for, read_opening, skip_space
 from .lexer import CALM_CODE, CALM_HEAD, CALM_TEXT, INDENT_LIMIT, Lexer
 from .native import CallAssembler
@@ -193,7 +193,7 @@ class StreamParser:
             self.finish_reason = delta.reason
         elif isinstance(delta, Usage):
             out.append(delta)
-        else:
+        elif not isinstance(delta, SignedDelta):  # nobody reads those
             raise StreamError(f"A stream is made of text and the types of `_stream.deltas`, not of {type(delta).__name__}.")
 
     # ---- text and thoughts -------------------------------------------------------------------------------------------------

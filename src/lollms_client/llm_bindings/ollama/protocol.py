@@ -20,7 +20,7 @@ from ..._effort import translate_reasoning_effort, wants_thinking
 from ..._http.failures import from_status
 from ..._media import normalize_image_input
 from ..._openai_compat.names import WireNames
-from ..._stream.deltas import Delta, FinishDelta, ReasoningDelta, ToolCallDelta
+from ..._stream.deltas import Delta, FinishDelta, ReasoningDelta, SignedDelta, ToolCallDelta
 from ...errors import BackendProtocolError, ConfigurationError
 from ...events import Usage
 
@@ -120,7 +120,7 @@ def options_of(asking: Asking, sampling: Sampling = _OPEN) -> dict[str, Any]:
 def _thinking(request: ChatRequest, asking: Asking) -> tuple[bool | str | None, str | None]:
     """What `think` says, and the effort; a model that cannot think refuses to be asked to."""
     thinks = wants_thinking(request.reasoning_effort, request.think)
-    effort = translate_reasoning_effort(request.reasoning_effort, asking.efforts, thinks)
+    effort = translate_reasoning_effort(request.reasoning_effort, asking.efforts, request.think)
     if thinks is None or asking.thinks is False:
         return None, None
     if not thinks:
@@ -261,13 +261,14 @@ def deltas_of(chunks: Iterable[bytes], where: str, names: WireNames = _SAME_NAME
         BackendProtocolError: The stream is not an answer, or ended in its middle.
         BackendError: The server reported an error inside the stream.
     """
-    calls = 0
+    calls, thoughts = 0, []
     for part in objects_of(chunks, where):
         message = part.get("message") or {}
         if not isinstance(message, dict):
             raise _no_part(part, where)
         thought, text = message.get("thinking"), message.get("content")
         if isinstance(thought, str) and thought:
+            thoughts.append(thought)
             yield ReasoningDelta(thought)
         if isinstance(text, str) and text:
             yield text
@@ -276,6 +277,8 @@ def deltas_of(chunks: Iterable[bytes], where: str, names: WireNames = _SAME_NAME
             yield _call_delta(call, calls, names)
             calls += 1
         if part.get("done"):
+            if calls and thoughts:  # a model that thinks between its calls is to have its thoughts before it
+                yield SignedDelta({"thinking": "".join(thoughts)})
             reason = str(part.get("done_reason") or "stop")
             yield FinishDelta("tool_calls" if calls and reason == "stop" else reason)
             if "eval_count" in part or "prompt_eval_count" in part:
