@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .errors import ConfigurationError
 
-__all__ = ["translate_reasoning_effort", "wants_thinking"]
+__all__ = ["place_of", "translate_reasoning_effort", "wants_thinking"]
 
 Effort = str | float | None
 
@@ -72,6 +72,23 @@ def wants_thinking(reasoning_effort: Effort, think: bool | None) -> bool | None:
         return think
     label = str(reasoning_effort).strip().lower()
     return ANCHORS[label] > 0 if label in ANCHORS else _number(label) != 0
+
+
+def place_of(effort: Effort, supported_efforts: Sequence[str] = ()) -> float | None:
+    """Where an effort stands on the scale from 0.0 to 1.0.
+
+    Args:
+        effort: A label, or a number from 0.0 to 1.0 (also as text).
+        supported_efforts: The levels that the model knows, in rising order; it may have names of its own for them.
+
+    Returns:
+        Its place, None for None and for what nobody knows.
+    """
+    label = "" if effort is None else str(effort).strip().lower()
+    for index, level in enumerate(supported_efforts):
+        if level.strip().lower() == label:
+            return _place(level.strip(), index, len(supported_efforts))
+    return ANCHORS[label] if label in ANCHORS else _number(label)
 
 
 def _nearest(wanted: float, levels: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from ..events import Notice, ToolCall
 from .state import CallRecord, TurnState
 
 __all__ = [
+    "EFFORT_NUDGE",
     "LOOP_NUDGE",
     "PREAMBLE_NUDGE",
     "STALL_NUDGE",
@@ -27,6 +28,7 @@ __all__ = [
 
 STALL_NUDGE = "Your last reply was empty. Go on with the task: take the next step, or answer if everything is done."
 LOOP_NUDGE = "Your last reply repeated itself and was stopped. Do not repeat it: take the next step, or answer in a few words."
+EFFORT_NUDGE = "From now on you think with effort {effort}. Go on with the task."
 PREAMBLE_NUDGE = "You announced a step and did not take it. Take it now, in this reply; or answer, if everything is done."
 
 READ_ONLY = frozenset({"read", "idempotent"})
@@ -107,77 +109,124 @@ def remember(record: CallRecord, key: str, state: TurnState, effects: frozenset[
     state.barred, state.repeats = frozenset(), 0
 
 
-_ANNOUNCED = re.compile(
-    r"(?:(?:ok(?:ay)?|sure|certainly|alright|great|now|next|first|then|so)[,.!: ]+)*"
-    r"(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to| need to| should)(?: now| first| start by| begin by)?)\b",
+_LEAD = r"(?:(?:ok(?:ay)?|sure|certainly|of course|alright|great|perfect|now|next|first|then|so)[,.!: ]+)*"
+_SELF = r"i(?:'ll| will| am going to|'m going to| need to| should)(?: now| first| start by| begin by)?"
+_STEP_WORDS = (
+    "add|analy[sz]e|build|check|create|examine|execute|explore|fetch|find|fix|gather|get|implement|inspect|list|look|modify|open"
+    "|read|rerun|retrieve|review|run|scan|search|see|start|take a look|test|try|update|use|verify|view|write"
+)
+_ANNOUNCED = re.compile(rf"{_LEAD}(?:let me|let's|let us|{_SELF})\b", re.IGNORECASE)
+_STEP = re.compile(
+    rf"{_LEAD}(?:(?:let me|let's|let us)(?: now| first| also| just| quickly| start by| begin by)*"
+    rf"|i(?:'ll| will| am going to|'m going to)(?: now| first| start by| begin by))"
+    rf" (?:{_STEP_WORDS})(?:ing)?\b[^.!?\n]*[.!]?",
     re.IGNORECASE,
 )
 _LONGEST_PREAMBLE = 300
 
 
 def is_preamble(text: str) -> bool:
-    """Whether a reply only announces what it is about to do: one short paragraph that begins so, and ends by leading on.
+    """Whether a reply only announces what it is about to do.
+
+    It is one short paragraph that begins so and ends by leading on ("I will read the file:"), or one sentence that names a step
+    to be taken at once ("Let me read the file."). A promise for later is none.
 
     Args:
         text: The visible reply, which asks for no call.
     """
-    said = text.strip()
-    return (
-        len(said) <= _LONGEST_PREAMBLE
-        and "\n\n" not in said
-        and said.endswith((":", "…", "..."))
-        and bool(_ANNOUNCED.match(said))
-    )
+    said = text.strip().replace("\u2019", "'")
+    if len(said) > _LONGEST_PREAMBLE or "\n\n" in said:
+        return False
+    if said.endswith((":", "…", "...")):
+        return bool(_ANNOUNCED.match(said))
+    return bool(_STEP.fullmatch(said))
 
 
-_WINDOW, _STEP, _LEAST_REPEATS = 1500, 500, 8
+_EVERY = 500
+_ENOUGH, _ENOUGH_DATA = 3000, 12000
+_LEAST_REPEATS = 10
+_LEAST_LETTERS = 3
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_BODY = re.compile(r"<(/?)(?:artifact|artefact|tool|tool_call)\b", re.IGNORECASE)
 
 
 class LoopWatch:
     """Watches a reply for a text that comes again and again without end.
 
-    The last 1,500 characters are looked at from time to time: where they are one piece, at least eight times over, the model has
-    come into a loop. Lines, rules and padding repeat in good texts too, so a piece must hold words.
+    It is looked at every 500 characters, wherever the pieces of the stream end: where its last 3,000 are one piece, ten times
+    over or more, the model has come into a loop. Good texts repeat themselves too, so more is needed (12,000 characters) of what
+    holds no words (rules, padding), and of data: in code, and in the bodies of calls and artefacts.
+
+    Attributes:
+        taken: How many characters were taken.
+        looped: It was seen; nothing is taken any more.
     """
 
-    __slots__ = ("_parts", "_since", "_tail")
+    __slots__ = ("_parts", "looped", "taken")
 
     def __init__(self) -> None:
-        self._tail = ""
         self._parts: list[str] = []
-        self._since = 0
+        self.taken = 0
+        self.looped = False
 
-    def sees_a_loop(self, delta: str) -> bool:
-        """Takes the next piece of a reply; True once it goes round in circles."""
-        self._parts.append(delta)
-        self._since += len(delta)
-        if self._since < _STEP:
+    def take(self, piece: str) -> str:
+        """Takes the next piece of a reply; gives what of it stands before the place at which a loop was seen."""
+        at = 0
+        while not self.looped and at < len(piece):
+            part = piece[at : at + _EVERY - self.taken % _EVERY]
+            self._parts.append(part)
+            self.taken += len(part)
+            at += len(part)
+            if self.taken % _EVERY == 0 and self.taken >= _ENOUGH:
+                self.looped = self._goes_round()
+        return piece[:at]
+
+    def text(self) -> str:
+        """What was taken."""
+        return "".join(self._parts)
+
+    def _goes_round(self) -> bool:
+        unit = _unit(self._last(_ENOUGH))
+        if not unit:
             return False
-        self._tail = (self._tail + "".join(self._parts))[-_WINDOW:]
-        self._parts, self._since = [], 0
-        return len(self._tail) == _WINDOW and _period(self._tail) is not None
+        if _holds_words(unit) and not _in_data(self.text()):
+            return True
+        return self.taken >= _ENOUGH_DATA and bool(_unit(self._last(_ENOUGH_DATA)))
+
+    def _last(self, size: int) -> str:
+        parts: list[str] = []
+        for part in reversed(self._parts):
+            if size <= 0:
+                break
+            parts.append(part[-size:])
+            size -= len(part)
+        return "".join(reversed(parts))
 
 
-def _period(text: str) -> int | None:
-    """The length of the piece that a text is made of, None where it is no repetition of words."""
-    fallback = [0] * len(text)
-    at = 0
-    for i in range(1, len(text)):  # the failure function of Knuth, Morris and Pratt: a period is what it leaves over
-        while at and text[i] != text[at]:
-            at = fallback[at - 1]
-        at += text[i] == text[at]
-        fallback[i] = at
-    period = len(text) - at
-    letters = {c for c in text[:period] if c.isalpha()}
-    return period if period * _LEAST_REPEATS <= len(text) and len(letters) >= 3 else None
+def _unit(text: str) -> str:
+    """The piece that a text is made of from end to end, "" where there is none that comes often enough."""
+    longest = len(text) // _LEAST_REPEATS
+    before = text.rfind(text[-longest:], 0, len(text) - 1) if longest else -1
+    period = len(text) - longest - before
+    return text[-period:] if before >= 0 and period <= longest and text[period:] == text[:-period] else ""
+
+
+def _holds_words(unit: str) -> bool:
+    return len({c for c in unit if c.isalpha()}) >= _LEAST_LETTERS
+
+
+def _in_data(text: str) -> bool:
+    """Whether a text ends in a fence, or in the body of a call or an artefact."""
+    bodies = _BODY.findall(text)
+    return len(_FENCE.findall(text)) % 2 == 1 or (bool(bodies) and not bodies[-1])
 
 
 def without_loop(text: str) -> str:
     """A looping text with what repeats itself said once."""
-    period = _period(text[-_WINDOW:])
-    if period is None:
+    unit = _unit(text[-_ENOUGH:]) or _unit(text[-_ENOUGH_DATA:])
+    if not unit:
         return text
-    unit, end = text[-period:], len(text)
-    while end >= 2 * period and text[end - 2 * period : end - period] == unit:
-        end -= period
-    return text[:end]
+    start = len(text) - len(unit)
+    while start and text[start - 1] == text[start - 1 + len(unit)]:
+        start -= 1
+    return text[: start + len(unit)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._stream.deltas import SignedDelta
+from .._stream.deltas import ReasoningDelta, SignedDelta
+from .._stream.scrub import without_efforts
 from .._text.outline import Outline
 from .._text.patch import is_patch
 from ..events import (
@@ -17,16 +19,19 @@ from ..events import (
     DoneTag,
     EffortChange,
     Event,
+    Notice,
     TextDelta,
     ThoughtDelta,
     ToolCall,
     Usage,
     WorkerRequest,
 )
+from .dialects.base import tag_options
 from .guards import LoopWatch
-from .state import ArtefactBlock, OpenRound
+from .state import ArtefactBlock, OpenRound, Reply, call_key
 
 if TYPE_CHECKING:
+    from .._stream.deltas import Delta
     from .turn import Turn
 
 __all__ = ["read_reply"]
@@ -47,17 +52,11 @@ def read_reply(turn: Turn, now: OpenRound) -> Generator[Event, None, bool]:
     """
     view, reply = turn.view(), now.reply
     reader = turn.dialect.reader(view, turn.mint_id)
-    sorter, watch, raw = _Sorter(turn, now), LoopWatch(), []
+    sorter, heard = _Sorter(turn, now), _Heard(reply)
     deltas = turn.host.model.stream(turn.dialect.request(view), turn.cancel)
     try:
         for delta in deltas:
-            if isinstance(delta, str):
-                raw.append(delta)
-                reply.looped = watch.sees_a_loop(delta)
-            elif isinstance(delta, SignedDelta):
-                reply.signed.append(delta.fields)
-                continue
-            for event in reader.feed(delta):
+            for event in reader.feed(heard.take(delta)):
                 yield from sorter.take(event)
             if turn.cancelled() or reply.looped:
                 break
@@ -65,13 +64,54 @@ def read_reply(turn: Turn, now: OpenRound) -> Generator[Event, None, bool]:
         close = getattr(deltas, "close", None)
         if close is not None:
             close()
-        reply.raw = "".join(raw)
+        reply.raw = heard.text()
         sorter.finish()
     for event in reader.close():
         yield from sorter.take(event)
     sorter.finish()
+    if turn.dialect.reads_tags:
+        options = tag_options(turn.host.model.capabilities, turn.specs, turn.mint_id)
+        reply.raw = without_efforts(reply.raw, replace(options, implicit_think=options.implicit_think and not heard.apart))
+    if reply.looped:
+        reply.calls = list({call_key(call): call for call in reversed(reply.calls)}.values())[::-1]
     now.read = not turn.cancelled()
     return now.read
+
+
+class _Heard:
+    """What the backend gave, as it came; a text or a thought that goes round in circles is cut there.
+
+    Args:
+        reply: Is told what is no text.
+
+    Attributes:
+        apart: The backend keeps thoughts apart from the text, and gave one before it.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self._text, self._thoughts = LoopWatch(), LoopWatch()
+        self.apart = False
+
+    def take(self, delta: Delta) -> Delta:
+        """Takes the next piece; gives what is to be read of it."""
+        reply = self._reply
+        if isinstance(delta, str):
+            kept = self._text.take(delta)
+            reply.looped = self._text.looped
+            return kept
+        if isinstance(delta, ReasoningDelta):
+            self.apart = self.apart or not self._text.taken
+            kept = self._thoughts.take(delta.text)
+            reply.looped = self._thoughts.looped
+            return delta if len(kept) == len(delta.text) else ReasoningDelta(kept)
+        if isinstance(delta, SignedDelta):
+            reply.signed.append({"fields": delta.fields, "calls": delta.calls})
+        return delta
+
+    def text(self) -> str:
+        """The text so far."""
+        return self._text.text()
 
 
 class _Sorter:
@@ -106,9 +146,7 @@ class _Sorter:
     def _rarer(self, event: Event) -> Iterator[Event]:
         reply = self._reply
         if isinstance(event, EffortChange):
-            if self._turn.options.dynamic_effort:
-                reply.effort = event.level
-                yield event
+            yield from self._effort(event)
         elif isinstance(event, WorkerRequest):
             reply.calls.append(_worker_call(event, self._turn.mint_id()))
         elif isinstance(event, ArtefactRevert):
@@ -118,6 +156,15 @@ class _Sorter:
             yield from self._artefact(event)
         else:
             yield event
+
+    def _effort(self, event: EffortChange) -> Iterator[Event]:
+        if not self._turn.options.dynamic_effort:
+            return
+        if self._turn.place_of_effort(event.level) is None:
+            yield Notice(f"The model asked for an effort that nobody knows: {event.level!r}.", "warning", "effort")
+            return
+        self._reply.effort = event.level
+        yield event
 
     def _artefact(self, event: ArtefactStart | ArtefactChunk | ArtefactEnd) -> Iterator[Event]:
         if isinstance(event, ArtefactStart):

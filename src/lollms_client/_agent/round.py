@@ -8,7 +8,7 @@ from collections.abc import Generator
 from ..events import ApprovalRequested, Event, Notice, RoundEnded, RoundStarted, ToolCall
 from .artefacts import feedback, save_artefacts
 from .calls import not_run, run_calls, take_over
-from .guards import LOOP_NUDGE, PREAMBLE_NUDGE, STALL_NUDGE, is_preamble, without_loop
+from .guards import EFFORT_NUDGE, LOOP_NUDGE, PREAMBLE_NUDGE, STALL_NUDGE, is_preamble, without_loop
 from .reading import read_reply
 from .state import CallRecord, OpenRound
 from .turn import Turn
@@ -74,6 +74,10 @@ def _act(turn: Turn, now: OpenRound) -> Generator[Event, None, str]:
         state.stalls = 0
         _close(turn, now, turn.dialect.result_messages(take_over(turn, now), turn.result_chars()))
         return _ended(turn, "completed" if reply.done else "")
+    if _goes_on_with_effort(turn, now):
+        state.stalls = 0
+        _close(turn, now, [{"role": "user", "content": EFFORT_NUDGE.format(effort=reply.effort)}])
+        return ""
     if nudge := _stall(turn, now):
         state.stalls += 1
         yield Notice(nudge[1], "warning", "stall")
@@ -88,6 +92,15 @@ def _act(turn: Turn, now: OpenRound) -> Generator[Event, None, str]:
 def _ended(turn: Turn, status: str) -> str:
     turn.state.status = status
     return status
+
+
+def _goes_on_with_effort(turn: Turn, now: OpenRound) -> bool:
+    """Whether a reply without calls sets the effort for what follows; one that says something and lowers it is an answer."""
+    reply = now.reply
+    if not reply.effort or reply.done or reply.looped:
+        return False
+    wanted, current = (turn.place_of_effort(effort) or 0.0 for effort in (reply.effort, turn.state.effort))
+    return wanted > current or (wanted < current and not reply.text.strip() and not now.saved)
 
 
 def _stall(turn: Turn, now: OpenRound) -> tuple[str, str] | None:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._bindings.request import Sampling
+from .._effort import place_of
 from .._media import with_media
-from .._text.thinking import remove_thinking_blocks
 from ..events import ToolCall
 from .artefacts import INSTRUCTIONS as ARTEFACT_INSTRUCTIONS
 from .budget import Budget
 from .changes import Snapshot, changes, snapshot
 from .dialects import choose_dialect
 from .dialects.base import RoundView
+from .history import plain, unsigned
 from .options import TurnOptions
 from .ports import Host
 from .prompt import EFFORT_INSTRUCTIONS, workspace_files, workspace_text
@@ -37,12 +38,14 @@ class Resumption:
         dialect: How its messages ask for calls: it goes on in the same way.
         before: Its workspace as it was when the turn began.
         seconds: How long it ran.
+        model: What answered; "" where nobody knows.
     """
 
     state: TurnState
     dialect: str
     before: Snapshot
     seconds: float = 0.0
+    model: str = ""
 
 
 class Turn:
@@ -86,6 +89,8 @@ class Turn:
         self.resumed = resumed is not None
         if resumed is not None:
             self.state, self.before = resumed.state, resumed.before
+            if resumed.model != (host.model.model_name or ""):  # what one provider signed is none of the other's business
+                self.state.transcript = [unsigned(m) for m in self.state.transcript]
             self._count_what_was_used()
         else:
             self.state, self.before = TurnState(effort=_first_effort(options)), snapshot(host.workspace)
@@ -102,14 +107,8 @@ class Turn:
             parts += [host.workers.instructions()] if host.workers is not None else []
         system = "\n\n".join(filter(None, parts))
         prefix = [{"role": "system", "content": system}] if system else []
-        return [*prefix, *self.dialect.examples(self.specs), *(self._plain(m) for m in host.history())]
-
-    def _plain(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A message of an earlier turn without the model's thoughts (developer guide, "Thought Stream Handling")."""
-        content, tags = message.get("content"), self.host.model.capabilities.thinking_tags
-        if message.get("role") != "assistant" or not isinstance(content, str) or not (tags or "think" in content.lower()):
-            return message
-        return {**message, "content": remove_thinking_blocks(content, tags)}
+        tags = host.model.capabilities.thinking_tags
+        return [*prefix, *self.dialect.examples(self.specs), *(plain(m, tags) for m in host.history())]
 
     def _opening(self) -> str:
         """The person's words, then the state of the workspace: what changes goes last, and is not changed afterwards."""
@@ -154,6 +153,10 @@ class Turn:
     def is_worker(self, call: ToolCall) -> bool:
         """Whether a call asks for a worker."""
         return call.name in self._workers or (call.name == ToolCall.WORKER and self.host.workers is not None)
+
+    def place_of_effort(self, effort: str | float | None) -> float | None:
+        """Where an effort stands on the scale from 0.0 to 1.0, None for one that this model does not know."""
+        return place_of(effort, self.host.model.capabilities.reasoning_efforts)
 
     def announces(self, tool: str) -> bool:
         """Whether the tools say themselves when a call that passed the gate begins (`about_to`)."""

@@ -83,11 +83,11 @@ def _temperature(view: RoundView) -> float | None:
     gets a warmer one, step by step. Source: developer guide, "Task-Adapted Sampling Temperature".
     """
     base, state = view.sampling.temperature, view.state
-    if base is None and view.options.adapt_temperature:
+    if base is None and (view.options.adapt_temperature or state.stalled):
         base = CODE_TEMPERATURE if state.code_intent else TEXT_TEMPERATURE
-    if not state.stalled:
+    if base is None or not state.stalled:
         return base
-    return min(WARMEST, (base or 0.0) + WARMER * state.stalled)
+    return min(WARMEST, base + WARMER * state.stalled)
 
 
 class Dialect(ABC):
