@@ -201,6 +201,11 @@ def test_a_hunk_that_is_not_found_names_the_nearest_lines_and_the_first_differen
     assert "     4 | def area(r):" in said
 
 
+def test_a_hunk_that_seems_to_be_applied_already_says_so():
+    patch = block("    pi = 3.14\n", "    tau = 6.28\n")
+    assert "its replacement is there already" in str(failed(apply_patch(FILE, patch).text, patch))
+
+
 def test_of_a_long_search_the_lines_are_shown_where_it_begins_to_differ():
     lines = [f"row {n}" for n in range(100)]
     error = failed("\n".join(lines), block("\n".join(lines).replace("row 80", "row eighty") + "\n", ""))

@@ -245,7 +245,8 @@ def _apply(lines: PatchedLines, hunk: Hunk) -> HunkResult | str:
     if found is None:
         return "its lines are alike and occur too often to tell where they belong. Search for fewer lines, and rarer ones"
     if not found:
-        return _NOT_FOUND
+        done = lines.find(replace) if replace else None
+        return _NOT_FOUND + ("; its replacement is there already" if done else "")
     if len(found) > 1:
         return _ambiguous([lines.number(place.first) for place in found])
     moved = reindent(replace, found[0].shift)
