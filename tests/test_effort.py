@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lollms_client import LollmsLLMBinding
-from lollms_client._effort import ANCHORS, wants_thinking
+from lollms_client._effort import ANCHORS, place_of, wants_thinking
 from lollms_client.errors import ConfigurationError
 
 translate_reasoning_effort = LollmsLLMBinding.translate_reasoning_effort
@@ -114,3 +114,12 @@ def test_more_effort_never_asks_for_less(one, other):
     got = [levels.index(translate_reasoning_effort(n, levels)) for n in (low, high)]
     assert got[0] <= got[1]
     assert min(abs(ANCHORS[level] - low) for level in levels) == abs(ANCHORS[levels[got[0]]] - low)
+
+
+@pytest.mark.parametrize(
+    ("effort", "supported", "place"),
+    [("High", (), 0.85), ("0.4", (), 0.4), (0, (), 0.0), (None, (), None), ("ultra", (), None), ("2", (), None)]
+    + [("ultra", ("swift", "Ultra"), 1.0), ("slow", ("fast", "slow", "deep"), 0.5), ("low", ("low", "high"), 0.30)],
+)
+def test_an_effort_has_a_place_on_the_scale_unless_nobody_knows_it(effort, supported, place):
+    assert place_of(effort, supported) == place

@@ -143,7 +143,7 @@ def is_preamble(text: str) -> bool:
 
 
 _EVERY = 500
-_ENOUGH, _ENOUGH_DATA = 3000, 12000
+_ENOUGH, _ENOUGH_DATA = 4500, 12000  # a hundred equal lines may be what was asked for
 _LEAST_REPEATS = 10
 _LEAST_LETTERS = 3
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -153,7 +153,7 @@ _BODY = re.compile(r"<(/?)(?:artifact|artefact|tool|tool_call)\b", re.IGNORECASE
 class LoopWatch:
     """Watches a reply for a text that comes again and again without end.
 
-    It is looked at every 500 characters, wherever the pieces of the stream end: where its last 3,000 are one piece, ten times
+    It is looked at every 500 characters, wherever the pieces of the stream end: where its last 4,500 are one piece, ten times
     over or more, the model has come into a loop. Good texts repeat themselves too, so more is needed (12,000 characters) of what
     holds no words (rules, padding), and of data: in code, and in the bodies of calls and artefacts.
 
@@ -162,24 +162,32 @@ class LoopWatch:
         looped: It was seen; nothing is taken any more.
     """
 
-    __slots__ = ("_parts", "looped", "taken")
+    __slots__ = ("_parts", "_room", "looped", "taken")
 
     def __init__(self) -> None:
         self._parts: list[str] = []
+        self._room = _EVERY  # how many characters until the next look
         self.taken = 0
         self.looped = False
 
     def take(self, piece: str) -> str:
         """Takes the next piece of a reply; gives what of it stands before the place at which a loop was seen."""
         at = 0
-        while not self.looped and at < len(piece):
-            part = piece[at : at + _EVERY - self.taken % _EVERY]
-            self._parts.append(part)
-            self.taken += len(part)
-            at += len(part)
-            if self.taken % _EVERY == 0 and self.taken >= _ENOUGH:
-                self.looped = self._goes_round()
-        return piece[:at]
+        while not self.looped and len(piece) - at >= self._room:
+            stop = at + self._room
+            self._keep(piece[at:stop])
+            at, self._room = stop, _EVERY
+            self.looped = self.taken >= _ENOUGH and self._goes_round()
+        if self.looped:
+            return piece[:at]
+        rest = piece[at:] if at else piece
+        self._room -= len(rest)
+        self._keep(rest)
+        return piece
+
+    def _keep(self, part: str) -> None:
+        self._parts.append(part)
+        self.taken += len(part)
 
     def text(self) -> str:
         """What was taken."""
@@ -189,7 +197,7 @@ class LoopWatch:
         unit = _unit(self._last(_ENOUGH))
         if not unit:
             return False
-        if _holds_words(unit) and not _in_data(self.text()):
+        if _holds_words(unit) and not _in_data(self.text(), unit):
             return True
         return self.taken >= _ENOUGH_DATA and bool(_unit(self._last(_ENOUGH_DATA)))
 
@@ -215,8 +223,11 @@ def _holds_words(unit: str) -> bool:
     return len({c for c in unit if c.isalpha()}) >= _LEAST_LETTERS
 
 
-def _in_data(text: str) -> bool:
-    """Whether a text ends in a fence, or in the body of a call or an artefact."""
+def _in_data(text: str, unit: str) -> bool:
+    """Whether what a text ends with again and again stands in a fence, or in the body of a call or an artefact."""
+    around = unit + unit
+    if _FENCE.search(around) or _BODY.search(around):  # it is a whole one that comes again and again
+        return False
     bodies = _BODY.findall(text)
     return len(_FENCE.findall(text)) % 2 == 1 or (bool(bodies) and not bodies[-1])
 

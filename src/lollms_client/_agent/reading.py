@@ -72,8 +72,8 @@ def read_reply(turn: Turn, now: OpenRound) -> Generator[Event, None, bool]:
     if turn.dialect.reads_tags:
         options = tag_options(turn.host.model.capabilities, turn.specs, turn.mint_id)
         reply.raw = without_efforts(reply.raw, replace(options, implicit_think=options.implicit_think and not heard.apart))
-    if reply.looped:
-        reply.calls = list({call_key(call): call for call in reversed(reply.calls)}.values())[::-1]
+    if reply.looped:  # each call once, and none that was cut with it
+        reply.calls = list({call_key(call): call for call in reversed(reply.calls) if not call.problem}.values())[::-1]
     now.read = not turn.cancelled()
     return now.read
 
