@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._paths import Workspace
 from .._text.patch import PatchError, apply_patch, is_patch
-from ..errors import LollmsError, OutsideWorkspaceError
+from ..errors import LollmsError, OutsideWorkspaceError, StoreError, TurnError
 from ..events import ArtefactSaved, Event
 from .changes import OURS
 from .state import ArtefactBlock, OpenRound
@@ -97,19 +97,34 @@ def _save(turn: Turn, now: OpenRound, position: int) -> dict[str, Any]:
     try:
         with Workspace(workspace, create=True) as place:
             kept = versions.kept(turn.id, now.number, position)
-            if kept is None:
-                kept = _version(turn, now, position, place)
-                versions.keep(kept)
-            data = kept["content"].encode("utf-8", "surrogatepass")
-            if not now.any_call_began():
-                place.write(block.name, data, key=f"{turn.id}-{now.number}-{position}")
+            if now.any_call_began():  # then what could be written was
+                made = kept or _not_made()
+            else:
+                made = kept or _version(turn, now, position, place)
+                turn.host.artefact_begins(turn)
+                if kept is None:
+                    versions.keep(made)
+                place.write(block.name, _bytes(made), key=f"{turn.id}-{now.number}-{position}")
+    except (StoreError, TurnError):
+        raise  # no fault of the model's: whoever goes on with the turn does it again
     except LollmsError as error:
         said = f"The artefact {block.name!r} was not saved: {error}"
         return {"name": block.name, "version": 0, "action": "failed", "size": 0, "problem": said}
     except OSError as error:
         said = f"The artefact {block.name!r} could not be written: {error.strerror or error}."
         return {"name": block.name, "version": 0, "action": "failed", "size": 0, "problem": said}
-    return {"name": block.name, "version": kept["version"], "action": kept["action"], "size": len(data), "problem": ""}
+    return {"name": block.name, "version": made["version"], "action": made["action"], "size": len(_bytes(made)), "problem": ""}
+
+
+def _bytes(version: Version) -> bytes:
+    content: str = version["content"]
+    return content.encode("utf-8", "surrogatepass")
+
+
+def _not_made() -> NoReturn:
+    raise PatchError(
+        "it failed before the turn was interrupted. Look at the file, and write it again where that is still needed."
+    )
 
 
 def _version(turn: Turn, now: OpenRound, position: int, place: Workspace) -> Version:

@@ -91,6 +91,10 @@ class DurableHost:
         self._leased.reply_read(now.number, _reply(now.reply), calls)
         self._written, self._results = now.number, set()
 
+    def artefact_begins(self, turn: Turn) -> None:
+        """Makes sure that the turn is still this process's: a file has no fence of its own."""
+        self._leased.hold()
+
     def call_started(self, turn: Turn, position: int, arguments: Mapping[str, Any]) -> None:
         """Stores that a call is about to run."""
         assert turn.state.open is not None

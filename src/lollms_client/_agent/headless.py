@@ -61,6 +61,9 @@ class HeadlessHost:
     def reply_read(self, turn: Turn, now: OpenRound) -> None:
         """Nothing to do."""
 
+    def artefact_begins(self, turn: Turn) -> None:
+        """Nothing to do: nobody else knows of the turn."""
+
     def call_started(self, turn: Turn, position: int, arguments: Mapping[str, object]) -> None:
         """Nothing to do."""
 

@@ -147,6 +147,10 @@ class Host(Protocol):
         """Called when a reply asks for something to be done, before any of it is done."""
         ...
 
+    def artefact_begins(self, turn: Turn) -> None:
+        """Called right before an artefact is kept and its file is written; raises where the turn is another's by now."""
+        ...
+
     def call_started(self, turn: Turn, position: int, arguments: Mapping[str, Any]) -> None:
         """Called right before a call runs, from the thread that runs it."""
         ...

@@ -232,6 +232,12 @@ class Lease:
         sealed = tx.cipher.seal(_encode(reply))
         tx.run(_INSERT_ROUND, {"turn_id": self.turn_id, "round": number, "reply": sealed, "outcome": outcome})
 
+    def hold(self) -> None:
+        """Renews the lease, and raises where it is lost."""
+        now = time.time()
+        with self._db.write() as tx:
+            self._guard(tx, _TOUCH, now, expires=now + LEASE_SECONDS)
+
     def call_started(self, number: int, position: int, asked: Mapping[str, Any], ran: Mapping[str, Any]) -> None:
         """Writes that a call is about to run.
 
