@@ -245,7 +245,7 @@ def resumption(stored: StoredTurn, specs: Mapping[str, ToolSpec]) -> tuple[TurnO
     if kept.get("limited"):
         state.stalls = 0
         options = replace(options, limits=_once_more(options.limits, state, seconds))
-    return options, Resumption(state, facts["dialect"], before, seconds)
+    return options, Resumption(state, facts["dialect"], before, seconds, facts.get("model", ""))
 
 
 def _once_more(limits: Limits, state: TurnState, seconds: float) -> Limits:
