@@ -118,8 +118,17 @@ def test_more_effort_never_asks_for_less(one, other):
 
 @pytest.mark.parametrize(
     ("effort", "supported", "place"),
-    [("High", (), 0.85), ("0.4", (), 0.4), (0, (), 0.0), (None, (), None), ("ultra", (), None), ("2", (), None)]
-    + [("ultra", ("swift", "Ultra"), 1.0), ("slow", ("fast", "slow", "deep"), 0.5), ("low", ("low", "high"), 0.30)],
+    [
+        ("High", (), 0.85),
+        ("0.4", (), 0.4),
+        (0, (), 0.0),
+        (None, (), None),
+        ("ultra", (), None),
+        ("2", (), None),
+        ("ultra", ("swift", "Ultra"), 1.0),
+        ("slow", ("fast", "slow", "deep"), 0.5),
+        ("low", ("low", "high"), 0.30),
+    ],
 )
 def test_an_effort_has_a_place_on_the_scale_unless_nobody_knows_it(effort, supported, place):
     assert place_of(effort, supported) == place

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lollms_client._agent.history import plain, unsigned
+from lollms_client._store.db import Database
+from lollms_client._stream.deltas import SignedDelta
+from lollms_client.errors import BackendError
+from lollms_client.testing import ScriptedLLM, ScriptedTools, call
+
+from .durable_kit import end_of, resumed, turn
 
 CALL = {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}
 SIGNED = {"reasoning_details": [{"type": "reasoning.text", "signature": "s"}], "reasoning_content": "hm", "thinking": "hm"}
@@ -41,3 +47,17 @@ def test_a_model_s_own_markers_count_and_content_in_parts_is_read_too():
 @pytest.mark.parametrize("content", [None, "", "no thought at all"])
 def test_a_message_without_thoughts_stays_as_it_is(content):
     assert plain(assistant(content)) == assistant(content)
+
+
+@pytest.mark.parametrize(("model", "kept"), [("scripted", True), ("another", False)])
+def test_an_interrupted_turn_goes_on_with_what_was_signed_where_the_same_model_goes_on(tmp_path, model, kept):
+    db, tools = Database(tmp_path / "turns.db"), ScriptedTools({"tool_ok": "fine"})
+    signed = SignedDelta({"reasoning_details": SIGNED["reasoning_details"]}, {"c": {"extra_content": {"google": "s"}}})
+    with pytest.raises(BackendError, match="gone"):
+        list(turn(db, ScriptedLLM([[*call("tool_ok", "c"), signed], BackendError("gone")]), tools))
+    goes_on = ScriptedLLM(["done"], model_name=model)
+    assert end_of(resumed(db, goes_on, tools)).status == "completed"
+    db.close()
+    said = goes_on.requests[0].messages[2]
+    assert (said.get("reasoning_details") == SIGNED["reasoning_details"]) is kept
+    assert ("extra_content" in said["tool_calls"][0]) is kept
