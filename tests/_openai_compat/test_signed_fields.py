@@ -108,7 +108,7 @@ def test_plain_thoughts_go_back_only_where_they_are_wanted_and_only_behind_calls
 def test_an_answer_that_came_whole_gives_its_fields_as_they_are():
     message = {
         "content": "a",
-        "reasoning_details": [text("x", signature="s")],
+        "reasoning_details": [text("x", None), text("y", None, signature="s")],
         "tool_calls": [{**CALL, "extra_content": {"google": {"thought_signature": "A"}}}],
     }
     deltas = list(deltas_of_answer({"choices": [{"message": message, "finish_reason": "tool_calls"}]}, "S"))

@@ -46,11 +46,11 @@ class Signed:
         self._calls: dict[str, dict[str, Any]] = {}
         self._ids: dict[Any, str] = {}  # position of a call -> its id, which may come with its first fragment alone
 
-    def take(self, said: Mapping[str, Any]) -> None:
-        """Takes the next piece of the answer, or the whole message."""
+    def take(self, said: Mapping[str, Any], whole: bool = False) -> None:
+        """Takes the next piece of the answer, or the whole message, whose fields are as they are to be."""
         for name in self._returned:
             if said.get(name):
-                self._fields[name] = _grown(self._fields.get(name), said[name])
+                self._fields[name] = said[name] if whole else _grown(self._fields.get(name), said[name])
         for call in said.get("tool_calls") or ():
             self._take_call(call)
 

@@ -268,7 +268,7 @@ def deltas_of_answer(
         raise BackendProtocolError(f"{where} answered without a choice: {json.dumps(answer, ensure_ascii=False)[:200]}")
     message, signed = choices[0].get("message") or {}, Signed(returned)
     yield from _said(message, where, names)
-    signed.take(message)
+    signed.take(message, whole=True)
     yield FinishDelta(str(choices[0].get("finish_reason") or "stop"))
     if whole.get("usage"):
         yield usage_of(whole["usage"])
