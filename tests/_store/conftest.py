@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+
 import pytest
 
 from lollms_client._store.db import Database
@@ -37,3 +40,31 @@ def sqlite(tmp_path):
     db = Database(tmp_path / "store.db", timeout=10)
     yield db
     db.close()
+
+
+def _in_fork(act) -> str:
+    """What a forked child says about itself: "" or the error that it met."""
+    reads, writes = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads; the child here uses none
+        pid = os.fork()
+    if not pid:
+        said_ = ""
+        try:
+            act()
+        except BaseException as error:
+            said_ = f"{type(error).__name__}: {error}"
+        finally:
+            os.write(writes, said_.encode())
+            os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    return answer
+
+
+@pytest.fixture
+def in_fork():
+    """Carries something out in a forked child; "" or the error that it met there."""
+    return _in_fork

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 
 import pytest
 
@@ -134,29 +133,7 @@ def test_the_first_opening_waits_while_others_hold_the_file(tmp_path):
 # ---- forks
 
 
-def in_fork(act) -> str:
-    """What a forked child says about itself: "" or the error that it met."""
-    reads, writes = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads; the child here uses none
-        pid = os.fork()
-    if not pid:
-        said_ = ""
-        try:
-            act()
-        except BaseException as error:
-            said_ = f"{type(error).__name__}: {error}"
-        finally:
-            os.write(writes, said_.encode())
-            os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        answer = pipe.read()
-    os.waitpid(pid, 0)
-    return answer
-
-
-def test_a_fork_and_its_parent_both_go_on_with_an_open_database(database):
+def test_a_fork_and_its_parent_both_go_on_with_an_open_database(database, in_fork):
     put(database, "before")
     assert count(database) == 1
 
@@ -172,7 +149,7 @@ def test_a_fork_and_its_parent_both_go_on_with_an_open_database(database):
     assert count(database) == 41
 
 
-def test_what_a_fork_writes_survives_its_parent_closing_the_store(sqlite):
+def test_what_a_fork_writes_survives_its_parent_closing_the_store(sqlite, in_fork):
     """Had the child kept its parent's connection, the parent would take itself for the last user and delete the log."""
     put(sqlite, "before")
     other = Database(sqlite.url)
@@ -198,7 +175,7 @@ def test_what_a_fork_writes_survives_its_parent_closing_the_store(sqlite):
     other.close()
 
 
-def test_a_fork_waits_for_the_transaction_of_another_thread(database):
+def test_a_fork_waits_for_the_transaction_of_another_thread(database, in_fork):
     put(database, "before")
     entered, leave = threading.Event(), threading.Event()
 
@@ -216,7 +193,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(database):
     assert count(database) == 3
 
 
-def test_a_fork_in_the_middle_of_a_transaction_is_told_that_it_cannot_use_a_file(sqlite):
+def test_a_fork_in_the_middle_of_a_transaction_is_told_that_it_cannot_use_a_file(sqlite, in_fork):
     with sqlite.write() as tx:
         insert_message(tx, said("parent"))
         answer = in_fork(lambda: put(sqlite, "child"))
@@ -226,7 +203,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_told_that_it_cannot_use_a_file
     assert count(sqlite) == 2
 
 
-def test_a_fork_in_the_middle_of_a_postgresql_transaction_has_a_session_of_its_own(postgres):
+def test_a_fork_in_the_middle_of_a_postgresql_transaction_has_a_session_of_its_own(postgres, in_fork):
     if postgres is None:
         pytest.skip("PostgreSQL is not installed")
     db = Database(postgres.fresh())
@@ -238,7 +215,7 @@ def test_a_fork_in_the_middle_of_a_postgresql_transaction_has_a_session_of_its_o
     db.close()
 
 
-def test_a_fork_has_a_copy_of_a_database_in_memory():
+def test_a_fork_has_a_copy_of_a_database_in_memory(in_fork):
     db = Database(":memory:")
     put(db, "before")
 

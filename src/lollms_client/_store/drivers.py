@@ -107,7 +107,7 @@ class Driver:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"The folder {folder} of the store cannot be made: {error.strerror}.") from error
+            raise StoreError(f"The store {self.shown} failed: its folder cannot be made: {error.strerror}.") from error
 
     def _set_up_postgresql(self, connection: Any) -> None:
         connection.autocommit = True
