@@ -15,6 +15,7 @@ from .guards import refuse, remember
 from .leftovers import settle
 from .ports import WorkSite
 from .state import CallRecord, OpenRound, call_key
+from .surroundings import surrounded_by
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -116,13 +117,14 @@ def _ends(turn: Turn, record: CallRecord) -> Event:
 def _execute(turn: Turn, now: OpenRound, position: int) -> CallRecord:
     call, started = now.reply.calls[position], time.perf_counter()
     left = now.journal.get(position)
-    decision = left.decision if left is not None else None
+    site = WorkSite(turn, turn.key_of(position), left.decision if left is not None else None)
     if turn.is_worker(call):
         turn.host.call_started(turn, position, call.arguments)
         assert turn.host.workers is not None  # a worker's name is only known where there are workers
-        result = turn.host.workers.run(call, WorkSite(turn, turn.key_of(position), decision))
+        result = turn.host.workers.run(call, site)
     else:
-        result = _tool_result(turn, call, position, decision)
+        with surrounded_by(site):
+            result = _tool_result(turn, call, position, site.decision)
     record = CallRecord(turn.round, call, result, time.perf_counter() - started, ran=True)
     now.records[position] = record  # before it is written: where that fails, the turn's end writes it
     if result.get("status_code") != 499:  # what was cut short has come to no result: whoever goes on is told that it was started

@@ -44,6 +44,7 @@ class TurnOptions:
 
     Attributes:
         prompt: What the person asks.
+        material: What goes with it as data: files, texts that were found (see `prompt.document_block`).
         images: Pictures that go with it, in any form that `_media.normalize_image_input` takes.
         videos: Videos that go with it.
         sampling: How tokens are chosen.
@@ -69,6 +70,7 @@ class TurnOptions:
     """
 
     prompt: str
+    material: str = ""
     images: Sequence[Any] = ()
     videos: Sequence[Any] = ()
     sampling: Sampling = field(default_factory=Sampling)

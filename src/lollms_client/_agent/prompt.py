@@ -15,6 +15,8 @@ __all__ = [
     "EFFORT_INSTRUCTIONS",
     "describe_tool",
     "describe_tool_briefly",
+    "document_block",
+    "escaped",
     "named_files",
     "report_block",
     "result_text",
@@ -32,7 +34,7 @@ It holds for the steps that follow; levels are none, low, medium, high and max. 
 MAX_FILES = 200
 _FILE_NAME = re.compile(r"(?<![\w/.-])[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{0,5}\b(?!/)")
 _CLOSING = re.compile(
-    r"<(/?)(tool_result|tool|tool_call|think|thinking|done|effort|agent|artifact|artefact|report)\b", re.IGNORECASE
+    r"<(/?)(tool_result|tool|tool_call|think|thinking|done|effort|agent|artifact|artefact|report|document)\b", re.IGNORECASE
 )
 
 
@@ -71,7 +73,7 @@ def describe_tool_briefly(spec: ToolSpec) -> str:
     return f"- {spec.name}({', '.join(names)}): {' '.join(spec.description.split())} {said}".rstrip()
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
     """Makes data unable to look like one of our tags (it is data, whatever it says)."""
     return _CLOSING.sub(r"<\\\1\2", text)
 
@@ -106,13 +108,19 @@ def result_text(result: Mapping[str, Any], limit: int | None = None) -> str:
 
 def tool_result_block(name: str, result: Mapping[str, Any], limit: int | None = None) -> str:
     """The documented block in which a result returns to the model (CONTRACT J). Data inside cannot close or open a tag."""
-    return f'<tool_result name="{name}">\n{_escape(result_text(result, limit))}\n</tool_result>'
+    return f'<tool_result name="{name}">\n{escaped(result_text(result, limit))}\n</tool_result>'
 
 
 def report_block(task: Mapping[str, Any], result: Mapping[str, Any], limit: int | None = None) -> str:
     """What a worker brought, in the documented block (CONTRACT J). Data inside cannot close or open a tag."""
-    name = _escape(str(task.get("name") or "")).replace('"', "'")
-    return f'<report name="{name}">\n{_escape(result_text(result, limit))}\n</report>'
+    name = escaped(str(task.get("name") or "")).replace('"', "'")
+    return f'<report name="{name}">\n{escaped(result_text(result, limit))}\n</report>'
+
+
+def document_block(name: str, text: str, limit: int | None = None) -> str:
+    """A text that was found, or a file, as data for the model. Nothing inside can close or open a tag."""
+    label = escaped(name).replace('"', "'")
+    return f'<document name="{label}">\n{escaped(_cut(text.strip(), limit))}\n</document>'
 
 
 def _size(path: Path) -> str:
@@ -159,4 +167,4 @@ def workspace_text(root: Path, prompt: str = "", prompts: Iterable[str] = ()) ->
     )
     absent = [f"Not in the workspace: {', '.join(missing)}"] if missing else []
     parts = [f"Files in the workspace: {listed or 'none'}", *absent, *(p.strip() for p in prompts if p.strip())]
-    return _escape("\n".join(parts))  # names and values come from data
+    return escaped("\n".join(parts))  # names and values come from data

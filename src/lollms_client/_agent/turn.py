@@ -111,11 +111,12 @@ class Turn:
         return [*prefix, *self.dialect.examples(self.specs), *(plain(m, tags) for m in host.history())]
 
     def _opening(self) -> str:
-        """The person's words, then the state of the workspace: what changes goes last, and is not changed afterwards."""
-        if self.host.workspace is None or not self.specs or not self.options.show_workspace:
-            return self.options.prompt
-        prompts = self.host.tools.library_prompts(self.tool_context).values() if self.host.tools is not None else ()
-        return f"{self.options.prompt}\n\n{workspace_text(self.host.workspace, self.options.prompt, prompts)}"
+        """The person's words, what goes with them, then the workspace: what changes goes last, and is not changed afterwards."""
+        options, parts = self.options, [self.options.prompt, self.options.material]
+        if self.host.workspace is not None and self.specs and options.show_workspace:
+            prompts = self.host.tools.library_prompts(self.tool_context).values() if self.host.tools is not None else ()
+            parts.append(workspace_text(self.host.workspace, options.prompt, prompts))
+        return "\n\n".join(filter(None, parts))
 
     def _count_what_was_used(self) -> None:
         """A budget counts what the turn and its workers used before it was interrupted."""
