@@ -61,6 +61,7 @@ class BindingManager(Generic[B]):
         self.model_profile: LollmsModelProfile | None = None
         self._prepare = prepare
         self._built: dict[str, B] = {}
+        self._beside: dict[str, B] = {}
         self._active: B | None = None
         self._lock = threading.RLock()
 
@@ -111,16 +112,45 @@ class BindingManager(Generic[B]):
             LollmsError: Its binding cannot be built; the one before stays active.
         """
         with self._lock:
-            model = self.model_profiles.get(alias)
-            name = model.binding_profile_name if model is not None else alias
-            if name not in self.binding_profiles:
-                raise UnknownNameError(f"{self.modality} profile", alias, {*self.model_profiles, *self.binding_profiles})
+            model, name = self._named(alias)
             binding = self._built.get(name) or self._build(self.binding_profiles[name])
             self._built[name] = binding
             if model is not None or self.model_profile is not None:
                 binding.apply_profile(model)
             self._use(binding, name, model)
         return True
+
+    def beside(self, alias: str) -> B:
+        """The binding of a profile, for whoever needs it beside the active one, which stays active.
+
+        Args:
+            alias: A model profile, else a binding profile.
+
+        Returns:
+            The active binding, where it is that profile's; else one that is built on the first call and kept.
+
+        Raises:
+            UnknownNameError: There is no such profile; says what there is.
+            LollmsError: Its binding cannot be built.
+        """
+        with self._lock:
+            model, name = self._named(alias)
+            if self._active is not None and name == self.profile_name and model is self.model_profile:
+                return self._active
+            if alias not in self._beside:
+                binding = self._build(self.binding_profiles[name])
+                if model is not None:
+                    binding.apply_profile(model)
+                self._beside[alias] = binding
+            return self._beside[alias]
+
+    def _named(self, alias: str) -> tuple[LollmsModelProfile | None, str]:
+        """The model profile of a name, where it is one, and the binding profile."""
+        model = self.model_profiles.get(alias)
+        name = model.binding_profile_name if model is not None else alias
+        if name not in self.binding_profiles:
+            raise UnknownNameError(f"{self.modality} profile", alias, {*self.model_profiles, *self.binding_profiles})
+        return model, name
 
     def use(self, binding: B | None, name: str = "") -> None:
         """Uses a binding that the host built by itself; None for none."""
@@ -147,10 +177,11 @@ class BindingManager(Generic[B]):
             profile = LollmsBindingProfile(name, binding_name, dict(config or {}), before.is_default if before else False)
             binding = self._build(profile)
             replaced = self._built.get(name)
+            outdated = [self._beside.pop(alias) for alias in list(self._beside) if self._named(alias)[1] == name]
             self.binding_profiles[name], self._built[name] = profile, binding
             self._use(binding, name, None)
-        if replaced is not None:
-            replaced.retire()
+        for one in filter(None, (replaced, *outdated)):
+            one.retire()
         return binding
 
     def create_binding(self, binding_name: str, **config: Any) -> B:
@@ -182,8 +213,9 @@ class BindingManager(Generic[B]):
     def close(self) -> None:
         """Gives back what every binding that was built holds."""
         with self._lock:
-            bindings = {id(b): b for b in (*self._built.values(), self._active) if b is not None}
+            bindings = {id(b): b for b in (*self._built.values(), *self._beside.values(), self._active) if b is not None}
             self._built.clear()
+            self._beside.clear()
         for binding in bindings.values():
             binding.close()
 
