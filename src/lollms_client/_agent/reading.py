@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from .._stream.deltas import ReasoningDelta, SignedDelta
 from .._stream.scrub import without_efforts
 from .._text.outline import Outline
-from .._text.patch import is_patch
 from ..events import (
     ArtefactChunk,
     ArtefactEnd,
@@ -173,8 +172,6 @@ class _Sorter:
             return
         if isinstance(event, ArtefactChunk):
             self._body.append(event.text)
-            if len(self._body) == 1 and is_patch(event.text):
-                self._outline = None  # the two sides of a patch are no outline of a file
             units = self._outline.feed(event.text) if self._outline is not None else []
         else:
             units = self._outline.close() if self._outline is not None else []
