@@ -36,9 +36,12 @@ class Budget:
 
     def add(self, usage: Usage, prices: Mapping[str, float] | None = None) -> None:
         """Adds what a request cost."""
-        paid = usage.cost(prices)
+        self.count(usage.completion_tokens, usage.cost(prices))
+
+    def count(self, tokens: int, paid: float | None) -> None:
+        """Adds what was used, whoever knows it."""
         with self._lock:
-            self.used_tokens += usage.completion_tokens
+            self.used_tokens += tokens
             self.paid += paid or 0.0
 
     def seconds_so_far(self) -> float:

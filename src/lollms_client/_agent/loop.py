@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from .._store.ids import new_id
@@ -26,7 +26,7 @@ def run_turn(
     *,
     turn_id: str = "",
     resumed: Resumption | None = None,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Plays a turn.
 
     Args:
