@@ -149,30 +149,30 @@ def test_a_fork_and_its_parent_both_go_on_with_an_open_database(database, in_for
     assert count(database) == 41
 
 
-def test_what_a_fork_writes_survives_its_parent_closing_the_store(sqlite, in_fork):
-    """Had the child kept its parent's connection, the parent would take itself for the last user and delete the log."""
+def test_what_a_fork_writes_survives_its_parent_closing_the_store(sqlite):
+    """Had the child gone on with its parent's locks, the parent would take itself for the last user and delete the log."""
     put(sqlite, "before")
-    other = Database(sqlite.url)
-
-    def child() -> None:
-        put(sqlite, "child 1")
-        pid = os.fork()
-        if not pid:  # stays with the file open while the others come and go
-            put(sqlite, "grandchild 1")
-            put(other, "grandchild 2")
-            sqlite.close()
+    parent_closed, close_parent = os.pipe()
+    child_wrote, tell_parent = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            put(sqlite, "child 1")
+            os.write(tell_parent, b"x")
+            os.read(parent_closed, 1)
+            put(sqlite, "child 2")
+        finally:
             os._exit(0)
-        os.waitpid(pid, 0)
-        put(sqlite, "child 2")
-        sqlite.close()
-
-    assert in_fork(child) == ""
-    put(sqlite, "after")
+    assert os.read(child_wrote, 1) == b"x"
+    put(sqlite, "parent")
+    sqlite.close()
+    os.write(close_parent, b"x")
+    os.waitpid(pid, 0)
     with sqlite.read() as tx:
-        found = [m.content for m in messages(tx, "d")]
+        assert [m.content for m in messages(tx, "d")] == ["before", "child 1", "parent", "child 2"]
         assert tx.row(Statement("PRAGMA integrity_check")) == ("ok",)
-    assert found == ["before", "child 1", "grandchild 1", "grandchild 2", "child 2", "after"]
-    other.close()
+    for end in (parent_closed, close_parent, child_wrote, tell_parent):
+        os.close(end)
 
 
 def test_a_fork_waits_for_the_transaction_of_another_thread(database, in_fork):
