@@ -160,6 +160,19 @@ class Delegation:
         self._begun = 0
         self._earlier: int | None = None
 
+    def with_limits(self, max_depth: int, max_per_turn: int, level: int | None = None) -> Delegation:
+        """Workers of another turn, or under other limits; they are counted anew."""
+        return Delegation(
+            self._models,
+            self._store,
+            owner=self._owner,
+            discussion_id=self._discussion_id,
+            role=self._role,
+            max_depth=max_depth,
+            max_per_turn=max_per_turn,
+            level=self.level if level is None else level,
+        )
+
     @property
     def _deepest(self) -> bool:
         return self.level >= self.max_depth or self.max_per_turn < 1
@@ -182,7 +195,8 @@ class Delegation:
         Returns:
             `{"success", "output", "files", "child_tool_calls": [{round, name, parameters}], "child_rounds", "usage",
             "turn_status", "turn_id"}` in the form of the tool guide's §7.7, with `error` where it failed.
-            One that waits for a person: `{"status": "pending", "kind": "worker", "ticket", "reason", "waiting": [{call, ticket, reason, kind, turn_id}]}`.
+            One that waits for a person: `{"status": "pending", "kind": "worker", "ticket", "reason", "waiting": [{call, ticket,
+            reason, kind, turn_id}]}`.
 
         Raises:
             StoreError: The store failed.
@@ -203,8 +217,10 @@ class Delegation:
             place: Where.
             site: The call that this serves, None outside a turn.
         """
+        if problem := order.problem():
+            return failure(problem, status_code=400)
         try:
-            known = self._known(place)
+            known = self._known(order, place)
             if known is None:
                 if self.level >= self.max_depth:
                     said = (
@@ -237,12 +253,12 @@ class Delegation:
 
     # ---- a worker's turn ------------------------------------------------------------------------------------------------------
 
-    def _known(self, place: WorkPlace) -> str | None:
-        """The turn of a worker that was asked for by this call before."""
+    def _known(self, order: WorkOrder, place: WorkPlace) -> str | None:
+        """The turn of a worker that was asked for the same by this call before."""
         if self._store is None or place.parent is None:
             return None
         found = self._store.turns(parent=place.parent)
-        return found[-1].id if found else None
+        return next((row.id for row in reversed(found) if row.facts["prompt"] == order.task), None)
 
     def _over(self, turn_id: str, place: WorkPlace) -> Outcome | None:
         """The outcome of a worker whose turn is over, None where it can be gone on with."""
@@ -300,16 +316,7 @@ class Delegation:
         return self._models(name) if name else place.model
 
     def _host(self, model: Model, tools: Tools | None, place: WorkPlace, facts: dict[str, Any], lease: Any = None) -> Any:
-        workers = Delegation(
-            self._models,
-            self._store,
-            owner=self._owner,
-            discussion_id=self._discussion_id,
-            role=self._role,
-            max_depth=self.max_depth,
-            max_per_turn=self.max_per_turn,
-            level=self.level + 1,
-        )
+        workers = self.with_limits(self.max_depth, self.max_per_turn, self.level + 1)
         host: Any
         if self._store is None:
             host = HeadlessHost(model, tools, place.workspace, facts["system_prompt"], workers=workers)

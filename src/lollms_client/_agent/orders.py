@@ -13,7 +13,7 @@ from typing import Any
 from .._paths import Workspace, home
 from .._tools.plan import CallPlan
 from .._tools.spec import ToolSpec
-from ..errors import ConfigurationError, LollmsError, ToolArgumentError, UnknownNameError
+from ..errors import ConfigurationError, LollmsError, UnknownNameError
 from ..events import ToolCall
 from .prompt import document_block, workspace_files
 
@@ -97,6 +97,12 @@ class WorkOrder:
     model_name: str = ""
     dynamic_effort: bool | None = None
 
+    def problem(self) -> str:
+        """Why nobody can do it, "" where somebody can."""
+        if not self.task.strip():
+            return "There is no task: a worker needs to be told what to do."
+        return "" if self.max_rounds >= 1 else "A worker needs one round at least."
+
 
 def read_order(call: ToolCall) -> tuple[WorkOrder, list[str]]:
     """Reads a model's call: of `tool_spinoff_agent`, or an `<agent>` tag.
@@ -110,8 +116,6 @@ def read_order(call: ToolCall) -> tuple[WorkOrder, list[str]]:
     tag = call.name == ToolCall.WORKER
     given = {(_OTHER_NAMES.get(n, n) if tag else n): _listed(n, v) for n, v in call.arguments.items() if v not in (None, "")}
     values, warnings = _PLAN.prepare(given)
-    if not values["task"].strip():
-        raise ToolArgumentError("task is empty: a worker needs to be told what to do.", argument="task")
     if "dynamic_effort" not in given:
         values["dynamic_effort"] = None
     return WorkOrder(**values), list(warnings)

@@ -104,7 +104,8 @@ class Turn:
         if self.dialect.reads_tags:
             parts += [EFFORT_INSTRUCTIONS] if options.dynamic_effort else []
             parts += [ARTEFACT_INSTRUCTIONS] if options.artefacts and host.workspace is not None else []
-            parts += [host.workers.instructions()] if host.workers is not None else []
+            told = self.dialect.name == "native" and bool(self._workers)  # by the tool's own description
+            parts += [host.workers.instructions()] if host.workers is not None and not told else []
         system = "\n\n".join(filter(None, parts))
         prefix = [{"role": "system", "content": system}] if system else []
         tags = host.model.capabilities.thinking_tags
