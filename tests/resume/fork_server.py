@@ -1,0 +1,197 @@
+"""Lives many turns of which processes are killed: a process that has imported everything, and forks one for each step of each life.
+
+It has no thread, no connection and no lease, so its children begin as a new program would, only sooner. It reads lives from its
+standard input and writes what became of each to its standard output, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import selectors
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lollms_client._store.leases import KEEPER
+
+from .life import HOSTS
+from .points import Points, observe
+from .scripted_turn import World
+
+STEP_SECONDS = 20.0
+MOST_STEPS = 40
+
+
+@dataclass
+class Step:
+    """What one process did.
+
+    Attributes:
+        said: What it came to, None where it was killed.
+        passed: The points that it passed.
+        killed: The point at which it was killed, "" for none.
+        error: What it failed by, or that it hung.
+    """
+
+    said: Any = None
+    passed: list[str] = field(default_factory=list)
+    killed: str = ""
+    error: str = ""
+
+
+def step(act: Callable[[Points], Any], kill_at: int | None) -> Step:
+    """Does something in a process of its own.
+
+    Args:
+        act: What.
+        kill_at: The point at which the process kills itself.
+    """
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        _be_child(act, kill_at, writing)
+    os.close(writing)
+    said, hung = _read(reading)
+    if hung:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if hung:
+        return Step(error="it hung")
+    done = Step(**json.loads(said)) if said else Step(error=f"it ended with status {status} and said nothing")
+    if not done.killed and not done.error and status:
+        done.error = f"it ended with status {status}"
+    return done
+
+
+def _be_child(act: Callable[[Points], Any], kill_at: int | None, writing: int) -> None:
+    def say(**what: Any) -> None:
+        with os.fdopen(os.dup(writing), "w") as pipe:
+            json.dump(what, pipe)
+
+    points = Points(kill_at, lambda name: say(killed=name))
+    try:
+        observe(points)
+        said = act(points)
+        say(said=said, passed=points.passed)
+    except BaseException:
+        say(error=traceback.format_exc(), passed=points.passed)
+    finally:
+        os._exit(0)
+
+
+def _read(reading: int) -> tuple[bytes, bool]:
+    """What a child says until it is gone, and whether it took too long."""
+    said = b""
+    with selectors.DefaultSelector() as selector, os.fdopen(reading, "rb", buffering=0) as pipe:
+        selector.register(pipe, selectors.EVENT_READ)
+        while selector.select(STEP_SECONDS):
+            part = pipe.read(1 << 16)
+            if not part:
+                return said, False
+            said += part
+    return said, True
+
+
+def live(
+    url: str, folder: str, host: str, kill_at: int | None = None, again_at: int | None = None, look: bool = False
+) -> dict[str, Any]:
+    """Lives a turn to its end.
+
+    Args:
+        url: An empty store.
+        folder: An empty folder.
+        host: Which host the turn lives in.
+        kill_at: The point of the whole life at which its process is killed.
+        again_at: The point at which a process is killed once more, counted from there.
+        look: Look at what the first kill left, before anybody goes on.
+
+    Returns:
+        `{"passed", "killed", "left", "answered", "report", "problem"}`: the points that were passed, those at which a process was killed, what
+        the first one left, how many calls were decided about, what became of the turn, what went wrong.
+    """
+    World(Path(folder)).make()
+    out: dict[str, Any] = {"passed": [], "killed": [], "left": None, "answered": {}, "problem": ""}
+    kills = [kill_at, again_at]
+    next_is_answer = False
+    for _ in range(MOST_STEPS):
+        done = step(_Act(url, folder, host, "answer" if next_is_answer else "go"), kills[0])
+        if done.killed:
+            out["killed"].append(done.killed)
+            if look and out["left"] is None:
+                out["left"] = step(_Act(url, folder, host, "report"), None).said
+            kills = [*kills[1:], None]
+            continue
+        if done.error:
+            out["problem"] = done.error
+            break
+        out["passed"] += done.passed
+        kills[0] = kills[0] - len(done.passed) if kills[0] is not None else None
+        if next_is_answer:
+            for kind, count in done.said.items():
+                out["answered"][kind] = out["answered"].get(kind, 0) + count
+        elif not str(done.said).startswith("waiting"):
+            out["problem"] = "" if done.said == "completed" else f"the turn ended as {done.said!r}"
+            break
+        next_is_answer = not next_is_answer
+    else:
+        out["problem"] = f"the turn did not end in {MOST_STEPS} steps"
+    seen = step(_Act(url, folder, host, "report"), None)
+    out["report"] = seen.said
+    out["problem"] = out["problem"] or seen.error
+    return out
+
+
+@dataclass
+class _Act:
+    url: str
+    folder: str
+    host: str
+    name: str
+
+    def __call__(self, points: Points) -> Any:
+        life = HOSTS[self.host](self.url, World(Path(self.folder), points.around), points)
+        try:
+            return getattr(life, self.name)()
+        finally:
+            life.db.close()
+
+
+def warm_up(host: str) -> None:
+    """Does everything once, so that the children find it done: modules, patterns and statements are compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        world.make()
+        life = HOSTS[host](f"{folder}/store.db", world, Points())
+        while life.go() != "completed":
+            life.answer()
+        life.report()
+        life.db.close()
+    KEEPER._wake.set()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(STEP_SECONDS)
+    assert threading.active_count() == 1, threading.enumerate()
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    """Lives what it is told to."""
+    warm_up(sys.argv[1])
+    for line in sys.stdin:
+        json.dump(live(**json.loads(line)), sys.stdout)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
