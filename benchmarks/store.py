@@ -1,8 +1,8 @@
 """What a store costs: appending a message, whatever is there already; loading 10,000; eight processes that write at once.
 
 Raw is sqlite3 with the same statements on the same tables and the values at hand, so that the difference is ours. The peers
-beside it append what they keep: openai-agents an item of a session, LangGraph a small checkpoint, each with the durability that it
-comes with, which is that of our "full". All take turns, block by block, so that whatever else the machine does hits all alike.
+beside it append what they keep: openai-agents an item of a session, LangGraph a small checkpoint, each with the durability that
+it comes with, which is that of our "full". All take turns, block by block, so that what else the machine does hits all alike.
 """
 
 from __future__ import annotations
