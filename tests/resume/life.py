@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from lollms_client import events as ev
@@ -11,10 +12,14 @@ from lollms_client._agent.delegation import Delegation
 from lollms_client._agent.durable import checkpoint, resumption
 from lollms_client._agent.loop import run_turn
 from lollms_client._agent.options import turn_options
-from lollms_client._agent.toolsets import GivenTools
+from lollms_client._agent.questions import AskUser
+from lollms_client._agent.toolsets import GivenTools, JoinedTools
 from lollms_client._store.db import Database
 from lollms_client._store.statements import Statement
-from lollms_client._store.turns import TurnStore
+from lollms_client._store.turns import TurnRow, TurnStore
+from lollms_client.lollms_core import LollmsClient
+from lollms_client.lollms_personality import LollmsPersonality
+from lollms_client.lollms_types import MSG_TYPE
 
 from ..agent.durable_kit import StoredHost
 from .points import Points
@@ -24,7 +29,7 @@ _LEASES = Statement("SELECT count(*) FROM turns WHERE lease_owner IS NOT NULL")
 _OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
 
-class Life:
+class Life(ABC):
     """What the processes of one turn do.
 
     Args:
@@ -37,48 +42,24 @@ class Life:
         self.db, self.world, self.points = Database(url), world, points
         self.store = TurnStore(self.db)
 
-    def go(self) -> str:
-        """Begins the turn, or goes on with it where it stands in the store, until it stops; its status."""
-        self.points.part = "begin"
-        if any(row.parent_turn is None and row.status == "completed" for row in self._settled_turns()):
-            return "completed"  # its process was killed when there was nothing left to do
-        return self.play()
-
+    @abstractmethod
     def play(self) -> str:
-        """Begins the turn, or goes on with it."""
-        for event in self.events():
-            if isinstance(event, ev.RoundStarted):
-                self.points.part = f"round {event.round}"
-        assert isinstance(event, ev.TurnEnded)
-        return event.status
+        """Begins the turn, or goes on with it where it stands in the store, until it stops; its status."""
 
-    def events(self) -> Iterator[ev.Event]:
-        """Begins the turn, or goes on with it."""
-        turns = [row for row in self.store.turns() if row.parent_turn is None]
-        tools = GivenTools(self.world.tools())
-        if not turns:
-            options = turn_options(PROMPT, {}, {"call_options": {"defer_approval": True}})
-            return run_turn(self._host(tools), options)
-        (row,) = turns
-        lease, stored = self.store.claim(row.id)
-        options, resumed = resumption(stored, {spec.name: spec for spec in tools.specs()})
-        host = self._host(tools, lease)
-        host.go_on(resumed.state.open)
-        options = dataclasses.replace(options, call_options={"defer_approval": True})
-        return run_turn(host, options, turn_id=row.id, resumed=resumed)
+    def go(self) -> str:
+        """The same for a turn that may have ended: its process was killed when there was nothing left to do."""
+        self.points.part = "begin"
+        over = any(row.status == "completed" for row in self._main_turns())
+        return "completed" if over else self.play()
 
-    def _host(self, tools: GivenTools, lease: Any = None) -> StoredHost:
-        workers = Delegation(lambda name: model(), self.store, owner="test")
-        return StoredHost(self.store, model(), tools, self.world.workspace, lease, workers)
-
-    def _settled_turns(self) -> list[Any]:
-        """The turns. Where there is none, a server may be about to commit the last words of one who was killed: it is waited for."""
+    def _main_turns(self) -> list[TurnRow]:
+        """The turn. Where there is none, a server may be about to commit the last words of one who was killed: it is waited for."""
         turns = self.store.turns()
         if not turns and self.db.dialect == "postgresql":
             self.db.close()
             wait_until_alone(self.db.url)
             turns = self.store.turns()
-        return turns
+        return [row for row in turns if row.parent_turn is None]
 
     def answer(self) -> dict[str, int]:
         """Decides about everything that waits; how many of each kind it were."""
@@ -89,8 +70,12 @@ class Life:
             kind = asked.get("kind") or "approval"
             counts[kind] += 1
             decision = self.world.decide(waiting.call.name, waiting.call.payload["arguments"], kind)
-            self.store.decide(waiting.turn.id, waiting.call.ticket, decision)
+            self.decide(waiting.turn.id, waiting.call.ticket, decision)
         return counts
+
+    def decide(self, turn_id: str, ticket: str, decision: dict[str, Any]) -> None:
+        """Stores a decision."""
+        self.store.decide(turn_id, ticket, decision)
 
     def report(self) -> dict[str, Any]:
         """What became of it."""
@@ -108,6 +93,79 @@ class Life:
         }
 
 
+class BareLife(Life):
+    """Of a turn that stands on nothing but its prompt."""
+
+    def play(self) -> str:
+        """Plays it by the loop itself."""
+        tools = JoinedTools([GivenTools(self.world.tools()), AskUser()])
+        living = {"call_options": {"defer_approval": True}}
+        turns = self._main_turns()
+        if turns:
+            lease, stored = self.store.claim(turns[0].id)
+            options, resumed = resumption(stored, {spec.name: spec for spec in tools.specs()})
+            host = self._host(tools, lease)
+            host.go_on(resumed.state.open)
+            events = run_turn(host, dataclasses.replace(options, **living), turn_id=stored.row.id, resumed=resumed)
+        else:
+            events = run_turn(self._host(tools), turn_options(PROMPT, {}, living))
+        for event in events:
+            if isinstance(event, ev.RoundStarted):
+                self.points.part = f"round {event.round}"
+        assert isinstance(event, ev.TurnEnded)
+        return event.status
+
+    def _host(self, tools: JoinedTools, lease: Any = None) -> StoredHost:
+        workers = Delegation(lambda name: model(), self.store, owner="test")
+        return StoredHost(self.store, model(), tools, self.world.workspace, lease, workers)
+
+
+class ForgetfulLife(BareLife):
+    """One whose journal does not say when a call begins, to see whether anybody notices."""
+
+    def _host(self, tools: JoinedTools, lease: Any = None) -> StoredHost:
+        host = super()._host(tools, lease)
+        host.call_started = lambda turn, position, arguments: None
+        return host
+
+
+class PersonalityLife(Life):
+    """Of a personality's turn."""
+
+    def __init__(self, url: str, world: World, points: Points) -> None:
+        super().__init__(url, world, points)
+        client = LollmsClient()
+        client.llm = model()
+        self._miller = LollmsPersonality(
+            "miller",
+            system_prompt="You keep books.",
+            tools=world.tools(),
+            workspace_path=world.workspace,
+            lollms_client=client,
+            store=self.db,
+        )
+
+    def play(self) -> str:
+        """Chats; the prompt is played where there is nothing to go on with."""
+        living = {"ask_user": True, "defer_approval": True, "streaming_callback": self._hear}
+        answer = self._miller.chat(PROMPT, resume_turn=True, **living)
+        return answer["turn_status"]
+
+    def _hear(self, chunk: str, kind: MSG_TYPE, params: dict[str, Any] | None = None, metadata: Any = None) -> bool:
+        if kind == MSG_TYPE.MSG_TYPE_ROUND_START:
+            self.points.part = f"round {params['round']}"
+        return True
+
+    def decide(self, turn_id: str, ticket: str, decision: dict[str, Any]) -> None:
+        """Stores a decision through the personality."""
+        told = dict(decision)
+        self._miller.decide(ticket, told.pop("decision", None), turn_id=turn_id, **told)
+
+    def report(self) -> dict[str, Any]:
+        """What became of it, and whether there is something to go on with."""
+        return {**super().report(), "resumable": self._miller.has_resumable_turn()}
+
+
 def wait_until_alone(url: str) -> None:
     """Waits until a server has noticed that everybody else is gone. Whoever runs this is killed if that takes too long."""
     import psycopg
@@ -117,14 +175,9 @@ def wait_until_alone(url: str) -> None:
             pass
 
 
-class ForgetfulLife(Life):
-    """One whose journal does not say when a call begins, to see whether anybody notices."""
-
-    def _host(self, tools: GivenTools, lease: Any = None) -> StoredHost:
-        host = super()._host(tools, lease)
-        host.call_started = lambda turn, position, arguments: None
-        return host
-
-
-HOSTS: dict[str, Callable[[str, World, Points], Life]] = {"bare": Life, "forgetful": ForgetfulLife}
+HOSTS: dict[str, Callable[[str, World, Points], Life]] = {
+    "bare": BareLife,
+    "forgetful": ForgetfulLife,
+    "personality": PersonalityLife,
+}
 """What a turn may live in."""

@@ -49,7 +49,11 @@ ROUNDS: Sequence[list[Any]] = (
     [f"Corrected:\n{_PATCH}\n", *_append("flour 4"), *_append("A line more.", "notes.md")],  # a file that both change
     _drop("old sack"),
     [*_drop("torn sack"), *_append("flour 5"), *_drop("full sack")],  # two approvals, and one that waits for neither
-    [*call("tool_put", path="plan.txt", text="sift, then grind"), *call("tool_fly", where="south")],
+    [
+        *call("tool_put", path="plan.txt", text="sift, then grind"),
+        *call("tool_fly", where="south"),
+        *call("tool_ask_user", question="Again?"),
+    ],
     [f'A helper counts.\n<agent name="counter"><task>{WORKER_TASK}</task></agent>\n'],
     [*call("tool_spinoff_agent", agent_name="carter", task=SPUN_OFF_TASK), *_look("b.txt")],  # a worker beside a call
     [*_append("flour 6"), *_look("notes.md")],
@@ -134,6 +138,8 @@ class World:
 
     def decide(self, tool: str, arguments: dict[str, Any], kind: str) -> dict[str, Any]:
         """What an operator decides who has read the script and looks at the world."""
+        if kind == "question":
+            return {"answer": "Not today."}
         line = str(arguments.get("line"))
         if kind == "approval":
             if line == "full sack":

@@ -10,7 +10,7 @@ from .harness import Summary, sample
 from .scripted_turn import FINAL, ROUNDS
 
 SEED = 4
-HOSTS = ["bare"]
+HOSTS = ["bare", "personality"]
 
 
 def _tell(database: str, host: str, what: str, summary: Summary) -> None:
@@ -25,8 +25,9 @@ def _check(summary: Summary, lives: int) -> None:
     assert summary.kills >= lives
 
 
-def test_the_turn_that_nobody_kills_is_the_one_of_the_script(harness):
-    one = harness("sqlite", "bare")
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_turn_that_nobody_kills_is_the_one_of_the_script(harness, host):
+    one = harness("sqlite", host)
     (main, *workers), report = one.report["turns"], one.report
     assert (main["round_count"], main["turn_status"], main["virtual_history"][-1]["content"]) == (len(ROUNDS), "completed", FINAL)
     flour = [f"flour {n}" for n in range(1, 7)]
@@ -40,7 +41,9 @@ def test_the_turn_that_nobody_kills_is_the_one_of_the_script(harness):
 
 
 @pytest.mark.req("DG-checkpoint.3")
-@pytest.mark.parametrize(("database", "host", "count"), [("sqlite", "bare", 30), ("postgresql", "bare", 6)])
+@pytest.mark.parametrize(
+    ("database", "host", "count"), [("sqlite", "bare", 20), ("sqlite", "personality", 12), ("postgresql", "personality", 6)]
+)
 def test_a_turn_whose_process_is_killed_ends_as_if_nothing_had_happened(harness, database, host, count):
     one = harness(database, host)
     summary = one.run((point, None) for point in sample(count, len(one.points), SEED))

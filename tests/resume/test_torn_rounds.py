@@ -64,3 +64,14 @@ def test_a_kill_before_a_turn_is_stored_leaves_no_turn_and_one_after_it_leaves_o
     left = [one.live(kill, look=True)["left"] for kill in (*kills[-2:], kills[-1] + 1)]
     assert [len(one["turns"]) for one in left] == [0, 1, 1]
     assert left[1]["turns"][0]["virtual_history"] == one.report["turns"][0]["virtual_history"][:1]
+
+
+@pytest.mark.req("DG-checkpoint.11")
+@pytest.mark.parametrize("host", ["personality"])
+def test_a_turn_is_resumable_from_its_beginning_to_its_end(harness, host):
+    one = harness("sqlite", host)
+    begun = one.points.index("round 1: before UPDATE turns SET")
+    kills = [1, begun - 2, begun + 1, *sample(2, len(one.points) - begun - 1, SEED), len(one.points) - 1, len(one.points)]
+    left = [one.live(kill, look=True)["left"]["resumable"] for kill in kills]
+    assert left == [False, False, True, True, True, True, False]
+    assert one.report["resumable"] is False
