@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from ._bindings.profiles import LollmsModelProfile as LollmsModelProfile
     from ._bindings.registry import get_binding_desc as get_binding_desc
     from ._bindings.registry import list_bindings as list_bindings
+    from .lollms_agentic import SubAgentSpawner as SubAgentSpawner
     from .lollms_base_binding import LollmsBaseBinding as LollmsBaseBinding
     from .lollms_core import LollmsClient as LollmsClient
+    from .lollms_discussion import LollmsDataManager as LollmsDataManager
+    from .lollms_discussion import LollmsDiscussion as LollmsDiscussion
+    from .lollms_discussion import LollmsMessage as LollmsMessage
     from .lollms_llm_binding import LollmsLLMBinding as LollmsLLMBinding
     from .lollms_llm_binding import LollmsLLMBindingManager as LollmsLLMBindingManager
+    from .lollms_personality import Agent as Agent
+    from .lollms_personality import LollmsPersonality as LollmsPersonality
     from .lollms_rag_binding import LollmsRAGBinding as LollmsRAGBinding
     from .lollms_rag_binding import LollmsRAGBindingManager as LollmsRAGBindingManager
     from .lollms_stt_binding import LollmsSTTBinding as LollmsSTTBinding
@@ -40,14 +46,19 @@ if TYPE_CHECKING:
 __version__ = "2.0.0.dev0"
 
 _HOMES = {
+    "Agent": "lollms_personality",
     "ELF_COMPLETION_FORMAT": "lollms_types",
     "EventMode": "lollms_types",
     "LollmsBaseBinding": "lollms_base_binding",
     "LollmsBindingProfile": "_bindings.profiles",
     "LollmsClient": "lollms_core",
+    "LollmsDataManager": "lollms_discussion",
+    "LollmsDiscussion": "lollms_discussion",
     "LollmsLLMBinding": "lollms_llm_binding",
     "LollmsLLMBindingManager": "lollms_llm_binding",
+    "LollmsMessage": "lollms_discussion",
     "LollmsModelProfile": "_bindings.profiles",
+    "LollmsPersonality": "lollms_personality",
     "LollmsRAGBinding": "lollms_rag_binding",
     "LollmsRAGBindingManager": "lollms_rag_binding",
     "LollmsSTTBinding": "lollms_stt_binding",
@@ -63,6 +74,7 @@ _HOMES = {
     "LollmsTTVBindingManager": "lollms_ttv_binding",
     "LollmsToolBinding": "lollms_tools_binding",
     "MSG_TYPE": "lollms_types",
+    "SubAgentSpawner": "lollms_agentic",
     "get_binding_desc": "_bindings.registry",
     "list_bindings": "_bindings.registry",
 }
@@ -71,13 +83,18 @@ _HOMES = {
 __all__ = [
     "ELF_COMPLETION_FORMAT",
     "MSG_TYPE",
+    "Agent",
     "EventMode",
     "LollmsBaseBinding",
     "LollmsBindingProfile",
     "LollmsClient",
+    "LollmsDataManager",
+    "LollmsDiscussion",
     "LollmsLLMBinding",
     "LollmsLLMBindingManager",
+    "LollmsMessage",
     "LollmsModelProfile",
+    "LollmsPersonality",
     "LollmsRAGBinding",
     "LollmsRAGBindingManager",
     "LollmsSTTBinding",
@@ -92,6 +109,7 @@ __all__ = [
     "LollmsTTVBinding",
     "LollmsTTVBindingManager",
     "LollmsToolBinding",
+    "SubAgentSpawner",
     "__version__",
     "get_binding_desc",
     "list_bindings",

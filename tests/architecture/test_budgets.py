@@ -11,7 +11,7 @@ from house import SRC, module_name, modules
 
 MODULE, MODULE_OF_DATA, FUNCTION, NESTING, PARAMETERS = 500, 700, 60, 4, 8
 DOCUMENTED_SIGNATURES = {
-    # The developer guide and CONTRACT C, D, F print these; they stay as printed.
+    # The developer guide and CONTRACT C, D, F, G, H print these; they stay as printed.
     "LollmsClient.__init__",
     "LollmsClient.generate_text",
     "LollmsClient.generate_with_tools",
@@ -20,6 +20,11 @@ DOCUMENTED_SIGNATURES = {
     "LollmsLLMBinding.generate_text",
     "LollmsLLMBinding.generate_from_messages",
     "LCPBinding.__init__",
+    "LollmsDiscussion.__init__",
+    "Turns.chat",
+    "LollmsPersonality.__init__",
+    "LollmsPersonality.chat",
+    "SubAgentSpawner.spawn",
 }
 SKIP = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 FILES = sorted(modules())

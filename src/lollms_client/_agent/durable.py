@@ -57,6 +57,10 @@ class DurableHost:
 
     # ---- for subclasses -------------------------------------------------------------------------------------------------------
 
+    def also_known(self) -> dict[str, Any]:
+        """What else a turn is stored with when it begins, as plain data: what whoever goes on with it has to know."""
+        return {}
+
     def also_begins(self, tx: Tx) -> None:
         """Writes what else begins with the turn, in the same transaction."""
 
@@ -75,6 +79,7 @@ class DurableHost:
             "model": turn.host.model.model_name or "",
             "options": stored_options(turn.options),
             "before": [[path, *about] for path, about in turn.before.items()],
+            **self.also_known(),
         }
         self._row.state = _state(turn, "", 0.0)
         self.lease = self._store.begin(self._row, self.also_begins)
@@ -124,10 +129,13 @@ class DurableHost:
             reply = _reply(now.reply) if self._written < now.number else None
             last = (now.number, _outcome(now) if ended is not None else None, self._left(now), reply)
         lease, self.lease = self.lease, None
+        state = _state(turn, reason, turn.seconds())
+        if now is not None and not now.read:  # it will be asked for again; until then a person has seen this much of it
+            state["cut"] = [now.reply.text, now.reply.thoughts]
         try:
             lease.turn_ended(
                 kept,
-                _state(turn, reason, turn.seconds()),
+                state,
                 turn.state.rounds,
                 last=last,
                 also=lambda tx: self.also_ends(tx, turn, kept, reason),
@@ -305,9 +313,11 @@ def transcript(stored: StoredTurn) -> list[dict[str, Any]]:
 
 
 def partial_answer(stored: StoredTurn) -> tuple[str, str]:
-    """What a person has seen of a turn so far: the visible text of its last round that had any, and all thoughts."""
+    """What a person has seen of a turn so far: the visible text of its last reply that had any, and all thoughts."""
     texts = [str((one.outcome or one.reply).get("text") or "").strip() for one in stored.rounds]
     thoughts = [str(one.reply.get("thoughts") or "") for one in stored.rounds]
+    text, thought = stored.row.state.get("cut") or ("", "")
+    texts, thoughts = [*texts, text.strip()], [*thoughts, thought]
     return next((text for text in reversed(texts) if text), ""), "\n\n".join(filter(None, thoughts))
 
 

@@ -1,0 +1,74 @@
+"""A branch in the forms that others take. Source: CONTRACT G."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._media import normalize_image_input
+from .._store.messages import LollmsMessage
+from ..errors import UnknownNameError
+
+__all__ = ["FORMATS", "as_openai", "exported"]
+
+
+def active_images(message: LollmsMessage) -> list[str]:
+    """The pictures of a message that are sent."""
+    return [image for image, active in zip(message.images, message.active_images, strict=True) if active]
+
+
+def as_openai(message: LollmsMessage) -> dict[str, Any]:
+    """A message in OpenAI form; without thoughts, which are nobody's business later on."""
+    images = active_images(message)
+    if not images or message.sender_type != "user":
+        return {"role": message.sender_type, "content": message.content}
+    parts: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content else []
+    return {"role": "user", "content": [*parts, *(normalize_image_input(image) for image in images)]}
+
+
+def _openai(messages: Sequence[LollmsMessage], system: str) -> list[dict[str, Any]]:
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, *map(as_openai, messages)]
+
+
+def _ollama(messages: Sequence[LollmsMessage], system: str) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in messages:
+        entry: dict[str, Any] = {"role": message.sender_type, "content": message.content}
+        images = [image.partition("base64,")[2] for image in active_images(message) if image.startswith("data:")]
+        if images and message.sender_type == "user":
+            entry["images"] = images
+        out.append(entry)
+    return out
+
+
+def _lollms_text(messages: Sequence[LollmsMessage], system: str) -> str:
+    parts = [f"!@>system:\n{system}"] if system else []
+    return "\n".join([*parts, *(f"!@>{m.sender}:\n{m.content}" for m in messages)]) + "\n"
+
+
+def _markdown(messages: Sequence[LollmsMessage], system: str) -> str:
+    parts = [f"> {line}".rstrip() for line in system.splitlines()] + ([""] if system else [])
+    for message in messages:
+        parts += [f"**{message.sender}**", "", message.content.strip(), ""]
+        parts += [f"*({len(message.images)} pictures)*", ""] if message.images else []
+    return "\n".join(parts)
+
+
+FORMATS: dict[str, Callable[[Sequence[LollmsMessage], str], Any]] = {
+    "lollms_text": _lollms_text,
+    "openai_chat": _openai,
+    "ollama_chat": _ollama,
+    "markdown": _markdown,
+}
+
+
+def exported(messages: Sequence[LollmsMessage], system: str, form: str) -> Any:
+    """A branch in a form.
+
+    Raises:
+        UnknownNameError: There is no such form.
+    """
+    if form not in FORMATS:
+        raise UnknownNameError("format of an export", form, FORMATS)
+    return FORMATS[form](messages, system)
