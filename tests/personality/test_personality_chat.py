@@ -257,7 +257,7 @@ def test_a_data_source_that_fails_says_so_and_no_turn_begins():
 # ---- effort and temperature -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("DG-dynamic.1", "DG-dynamic.2", "DG-dynamic.9")
+@pytest.mark.req("DG-dynamic.2", "DG-dynamic.9")
 def test_a_model_changes_its_own_effort_in_dynamic_mode():
     script = [
         ["This is hard.\n<effort level='high'/>\n", *call("tool_look")],

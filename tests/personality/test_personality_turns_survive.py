@@ -32,7 +32,7 @@ def begin_and_kill(python: str, workspace: Path) -> None:
         assert process.wait(30) == -signal.SIGKILL
 
 
-@pytest.mark.req("DG-checkpoint.1", "DG-checkpoint.2", "DG-checkpoint.3", "DG-checkpoint.11", "DG-checkpoint.12")
+@pytest.mark.req("DG-checkpoint.2", "DG-checkpoint.3", "DG-checkpoint.11", "DG-checkpoint.12")
 def test_an_agent_that_was_killed_in_round_three_goes_on_there_in_another_process(python, tmp_path):
     begin_and_kill(python, tmp_path)
     here = LollmsPersonality(workspace_path=tmp_path)
@@ -154,7 +154,7 @@ def test_one_of_several_turns_can_be_chosen_and_one_can_be_given_up(tmp_path):
     for name in ("first", "second", "third"):
         with pytest.raises(BackendError):
             agent.chat(name, client_of(BackendError("gone")))
-        ids.append(agent._rows()[-1].id)
+        ids.append(agent.turns().turns()[-1].id)
     client = client_of("First.", "Third.")
     assert agent.resume_turn(lollms_client=client, turn_id=ids[0])["response"] == "First."
     assert agent.resume_turn(lollms_client=client)["response"] == "Third."

@@ -40,7 +40,7 @@ class SubAgentSpawner:
     """
 
     def __init__(self, parent_agent: Any, max_depth: int = 3, max_per_turn: int = 5) -> None:
-        if not (hasattr(parent_agent, "play_turn") or _client_of(parent_agent) is not None or hasattr(parent_agent, "chat")):
+        if not any(hasattr(parent_agent, name) for name in ("play_turn", "lollms_client", "lollmsClient")):
             raise ConfigurationError(f"parent_agent is a personality, a discussion or a client, not {parent_agent!r}.")
         self.parent_agent, self.max_depth, self.max_per_turn = parent_agent, max_depth, max_per_turn
         self._of_turns: weakref.WeakKeyDictionary[Turn, Delegation] = weakref.WeakKeyDictionary()
