@@ -1,6 +1,6 @@
 """The command line `lollms`: parsing and rendering; everything else is the library's public API.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 stopped at a limit, 4 waits for an approval, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 stopped at a limit, 4 waits for a person, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line. Each room of it registers its own commands."""
     from .. import __version__
     from ..evals import command as evals
-    from . import bench_model, bindings, chat, config, doctor, models, run, tools
+    from . import bench_model, bindings, chat, config, discussions, doctor, models, pending, resume, run, tools
 
     root = argparse.ArgumentParser(prog="lollms", description="One client over many AI backends, with tools and agents.")
     root.add_argument("--version", action="version", version=f"lollms_client {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for room in (chat, run, tools, models, bindings, config, doctor, bench_model, evals):
+    for room in (chat, run, resume, pending, discussions, tools, models, bindings, config, doctor, bench_model, evals):
         room.register(commands)
     return root
 

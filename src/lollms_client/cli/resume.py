@@ -1,0 +1,66 @@
+"""`lollms resume [ID]`: goes on with a turn that was interrupted, stopped, or waits."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .backend import add_backend_options
+from .clean import one_line, safe_text
+from .pending import answer_at_terminal
+from .run import build_client, interrupts, play_out
+from .stored import backend_of, open_store, open_turn
+
+if TYPE_CHECKING:
+    from ..lollms_discussion import LollmsDataManager
+
+__all__ = ["register"]
+
+
+def register(commands: Any) -> None:
+    """Adds the command to the command line."""
+    resume = commands.add_parser("resume", help="go on with a turn that is not over", description=__doc__)
+    resume.add_argument("id", metavar="ID", nargs="?", help="a turn or a discussion (default: the turn that was written to last)")
+    resume.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    add_backend_options(resume)
+    resume.add_argument("--yes", action="store_true", help="allow risky steps without asking")
+    resume.add_argument("--defer", action="store_true", help="what needs approval goes on waiting, instead of being refused")
+    resume.add_argument("--json", action="store_true", help="print one event a line, as JSON")
+    resume.add_argument("--max-rounds", metavar="N", type=int, help="further requests to the model at most")
+    resume.add_argument(
+        "--on-unknown",
+        choices=("ask", "retry", "skip"),
+        default="ask",
+        help="what becomes of calls that were started and have no result (default: ask)",
+    )
+    resume.set_defaults(handler=_resume)
+
+
+def _resume(options: argparse.Namespace) -> int:
+    with open_store() as manager:
+        turn = open_turn(manager, options.id)
+        about = manager.get_discussion(None, turn["discussion_id"])
+        backend_of(options, about.metadata)
+        if not options.json:
+            print(f"Resuming after round {turn['rounds']}: {one_line(turn['prompt'], 100)}", flush=True)
+        if sys.stdin.isatty():
+            answer_at_terminal(manager, turn["discussion_id"])
+        elif (left := _undecided(manager, turn)) and not options.json:
+            print(f"{left} of its calls wait for an answer: `lollms pending` takes them.", file=sys.stderr)
+        with build_client(options) as client, interrupts(client):
+            talk = manager.get_discussion(client, turn["discussion_id"])
+            if talk.workspace_path is not None and not options.json:
+                print(f"Workspace: {safe_text(str(talk.workspace_path))}", flush=True)
+            events = talk.play_resumed(
+                turn["turn_id"],
+                max_nb_rounds=options.max_rounds,
+                on_unknown=options.on_unknown,
+                defer_approval=options.defer or None,
+                autonomy_level="full_access" if options.yes else None,
+            )
+            return play_out(events, options, talk.id)
+
+
+def _undecided(manager: LollmsDataManager, turn: dict[str, Any]) -> int:
+    return len(manager.waiting(turn["discussion_id"]))

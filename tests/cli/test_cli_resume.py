@@ -1,0 +1,131 @@
+"""`lollms run` killed in the middle, `lollms resume`, `lollms pending` and `lollms discussions`, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BINDING = '''
+import os, signal
+from lollms_client.testing import ScriptedLLM, call
+BindingName = "Steps"
+
+class Steps(ScriptedLLM):
+    """Appends two lines, deletes a file where there is one to delete, answers; a pure function of what it is asked."""
+
+    def __init__(self, **kwargs):
+        super().__init__([self.next] * 99, model_name="steps")
+
+    def next(self, request):
+        done = sum(m["role"] == "tool" for m in request.messages)
+        if os.environ.get("STEPS_DIE_AT") == str(done):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if done < 2:
+            return call("tool_append_file", path="log.txt", content=f"line {done + 1}")
+        if done == 2 and "delete" in request.messages[-5]["content"]:
+            return call("tool_delete_path", path="old.txt")
+        return "All steps are done."
+'''
+
+
+@pytest.fixture
+def lollms(tmp_path):
+    """Runs a command of ours in a process of its own, over a scripted model."""
+    folder = tmp_path / "bindings" / "steps"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(BINDING)
+    (folder / "description.yaml").write_text("title: Steps\nauthor: us\nversion: '1'\ndescription: A script.\n")
+    (tmp_path / "work").mkdir()
+
+    def run(*words, check=0, **env):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-m", "lollms_client", *words],
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LOLLMS_HOME": str(tmp_path / "home"), **env},
+            cwd=tmp_path,
+        )
+        assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    run.model = ["--binding", "steps", "--bindings-dir", str(tmp_path / "bindings")]
+    run.work = tmp_path / "work"
+    return run
+
+
+def lines(work: Path) -> list[str]:
+    return (work / "log.txt").read_text().split("\n")
+
+
+def test_a_run_that_was_killed_is_finished_by_resume_and_nothing_happens_twice(lollms):
+    run = ["run", "Go on.", "--workspace", str(lollms.work), *lollms.model]
+    lollms(*run, check=-signal.SIGKILL, STEPS_DIE_AT="2")
+    assert lines(lollms.work) == ["line 1", "line 2"]
+    (row,) = json.loads(lollms("discussions", "list", "--json").stdout)
+    assert row["resumable"]
+    done = lollms("resume")
+    assert "Resuming after round 2: Go on." in done.stdout
+    assert "All steps are done." in done.stdout
+    assert "3 rounds, 2 tool calls" in done.stdout
+    assert lines(lollms.work) == ["line 1", "line 2"]
+    shown = lollms("discussions", "show", row["id"]).stdout
+    assert "Go on." in shown
+    assert "All steps are done." in shown
+    assert "There is no turn to resume" in lollms("resume", check=1).stderr
+
+
+def test_what_needs_approval_waits_and_is_answered_from_another_process(lollms):
+    (lollms.work / "old.txt").write_text("x")
+    done = lollms("run", "Go and delete.", "--workspace", str(lollms.work), "--defer", *lollms.model, check=4)
+    assert "`lollms pending`" in done.stderr
+    listed = lollms("pending").stdout
+    assert "1. approval: tool_delete_path" in listed
+    (waiting,) = json.loads(lollms("pending", "--json").stdout)
+    assert waiting["parameters"] == {"path": "old.txt"}
+    assert (lollms.work / "old.txt").exists()
+    lollms("pending", "answer", "1", "perhaps", check=2)
+    lollms("pending", "answer", "1", "allow")
+    assert "Nothing waits for you." in lollms("pending").stdout
+    assert "All steps are done." in lollms("resume").stdout
+    assert not (lollms.work / "old.txt").exists()
+    assert lines(lollms.work) == ["line 1", "line 2"]
+
+
+def test_an_ephemeral_run_leaves_nothing_behind(lollms, tmp_path):
+    lollms("run", "Go on.", "--workspace", str(lollms.work), "--ephemeral", *lollms.model)
+    assert not (tmp_path / "home" / "discussions.db").exists()
+    assert "no conversations yet" in lollms("discussions", "list").stdout
+
+
+def test_conversations_are_listed_searched_drawn_exported_taken_in_and_deleted(lollms, tmp_path):
+    lollms("run", "Watch the heron.", "--workspace", str(lollms.work), *lollms.model)
+    (row,) = json.loads(lollms("discussions", "list", "--json").stdout)
+    assert row["title"] == "Watch the heron."
+    assert row["id"] in lollms("discussions", "search", "heron").stdout
+    tree = lollms("discussions", "tree", row["id"][-8:]).stdout
+    assert "* user: Watch the heron." in tree
+    assert "* assistant: All steps are done." in tree
+    assert "**assistant**" in lollms("discussions", "export", row["id"], "--format", "markdown").stdout
+    lollms("discussions", "export", row["id"], "-o", "talk.json")
+    lollms("discussions", "delete", row["id"], check=2)
+    lollms("discussions", "delete", row["id"], "--yes")
+    assert lollms("discussions", "import", "talk.json").stdout.strip() == row["id"]
+    assert json.loads(lollms("discussions", "list", "--json").stdout)[0]["title"] == "Watch the heron."
+    assert "There are: " in lollms("discussions", "show", "nothing", check=2).stderr
+    lollms("discussions", "import", "bindings/steps/__init__.py", check=2)
+
+
+def test_a_secret_of_the_command_line_is_not_noted(lollms, tmp_path):
+    lollms("run", "Go on.", "--workspace", str(lollms.work), *lollms.model, "--set", "api_key=sk-hidden", "--set", "speed=3")
+    found = b"".join(p.read_bytes() for p in (tmp_path / "home").iterdir() if p.is_file())
+    assert b"speed" in found
+    assert b"sk-hidden" not in found
