@@ -1,4 +1,4 @@
-"""An agent with a worker, in a process of its own that stops in the midst of the worker's second tool, to be killed there.
+"""An agent with a worker, in a process of its own that stops in the midst of the worker's third tool, to be killed there.
 
 Its arguments: its workspace, and what it does ("begin", "resume"). It prints "there" where it stops, and its result as JSON.
 """
@@ -16,7 +16,7 @@ from lollms_client.testing import ChatRequest, ScriptedLLM, call
 
 SCRIPTS: dict[str, list[list[Any]]] = {
     "Go": [call("tool_append", line="parent 1"), call("tool_spinoff_agent", task="Sub."), ["All done."]],
-    "Sub": [call("tool_append", line="worker 1"), [*call("tool_append", line="worker 2"), *call("tool_look")], ["Sub done."]],
+    "Sub": [call("tool_append", line="worker 1"), call("tool_append", line="worker 2"), call("tool_look"), ["Sub done."]],
 }
 
 

@@ -48,7 +48,7 @@ def test_a_parent_that_was_killed_in_mid_spawn_goes_on_with_its_worker(python, t
     assert (said["result"]["response"], said["result"]["turn_status"], said["requests"]) == ("All done.", "completed", 2)
     assert (tmp_path / "ledger.txt").read_text().split() == ["parent", "1", "worker", "1", "worker", "2"]
     worker = result_of(said["result"], 1)
-    assert (worker["output"], worker["child_rounds"], len(worker["child_tool_calls"])) == ("Sub done.", 3, 3)
+    assert (worker["output"], worker["child_rounds"], len(worker["child_tool_calls"])) == ("Sub done.", 4, 3)
     turns = LollmsPersonality(workspace_path=tmp_path).turns().turns()
     assert [(row.parent_turn is None, row.status) for row in turns] == [(True, "completed"), (False, "completed")]
     assert turns[1].parent_turn == turns[0].id
