@@ -1,4 +1,4 @@
-"""The harnesses, each with its fork server, started when the first test wants it."""
+"""The harnesses, over one fork server and one PostgreSQL server, started when the first test wants them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .harness import Harness, fork_server
 def harness() -> Iterator[Callable[[str, str], Harness]]:
     """Gives the harness for a database ("sqlite", "postgresql") and a host."""
     there: dict[tuple[str, str], Harness] = {}
-    with ExitStack() as until_the_end:
+    with fork_server() as process, ExitStack() as until_the_end:
         servers: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: str(folder / "store.db")}
 
         def give(database: str, host: str) -> Harness:
@@ -26,7 +26,7 @@ def harness() -> Iterator[Callable[[str, str], Harness]]:
                     pytest.skip("PostgreSQL's server is not installed")
                 servers[database] = lambda folder: server.fresh()
             if (database, host) not in there:
-                there[database, host] = until_the_end.enter_context(fork_server(servers[database], host))
+                there[database, host] = Harness(process, servers[database], host)
             return there[database, host]
 
         yield give

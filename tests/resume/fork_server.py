@@ -7,6 +7,7 @@ standard input and writes what became of each to its standard output, a line of 
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import selectors
@@ -16,7 +17,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from .points import Points, observe
 from .scripted_turn import World
 
 STEP_SECONDS = 20.0
+"""How long one process may take."""
+
 MOST_STEPS = 40
 
 
@@ -101,68 +104,96 @@ def _read(reading: int) -> tuple[bytes, bool]:
     return said, True
 
 
-def live(
-    url: str, folder: str, host: str, kill_at: int | None = None, again_at: int | None = None, look: bool = False
-) -> dict[str, Any]:
-    """Lives a turn to its end.
+@dataclass
+class Job:
+    """A life that is wanted.
 
-    Args:
+    Attributes:
         url: An empty store.
         folder: An empty folder.
         host: Which host the turn lives in.
-        kill_at: The point of the whole life at which its process is killed.
+        kill_at: The point of the whole life at which its process is killed, from 1; None for none.
         again_at: The point at which a process is killed once more, counted from there.
-        look: Look at what the first kill left, before anybody goes on.
-
-    Returns:
-        `{"passed", "killed", "left", "answered", "report", "problem"}`: the points that were passed, those at which a process was killed, what
-        the first one left, how many calls were decided about, what became of the turn, what went wrong.
+        look: "on" looks at what the first kill left before anybody goes on, "only" does nothing afterwards.
     """
-    World(Path(folder)).make()
-    out: dict[str, Any] = {"passed": [], "killed": [], "left": None, "answered": {}, "problem": ""}
-    kills = [kill_at, again_at]
-    next_is_answer = False
-    for _ in range(MOST_STEPS):
-        done = step(_Act(url, folder, host, "answer" if next_is_answer else "go"), kills[0])
-        if done.killed:
-            out["killed"].append(done.killed)
-            if look and out["left"] is None:
-                out["left"] = step(_Act(url, folder, host, "report"), None).said
-            kills = [*kills[1:], None]
-            continue
-        if done.error:
-            out["problem"] = done.error
-            break
-        out["passed"] += done.passed
-        kills[0] = kills[0] - len(done.passed) if kills[0] is not None else None
-        if next_is_answer:
-            for kind, count in done.said.items():
-                out["answered"][kind] = out["answered"].get(kind, 0) + count
-        elif not str(done.said).startswith("waiting"):
-            out["problem"] = "" if done.said == "completed" else f"the turn ended as {done.said!r}"
-            break
-        next_is_answer = not next_is_answer
-    else:
-        out["problem"] = f"the turn did not end in {MOST_STEPS} steps"
-    seen = step(_Act(url, folder, host, "report"), None)
-    out["report"] = seen.said
-    out["problem"] = out["problem"] or seen.error
-    return out
 
-
-@dataclass
-class _Act:
     url: str
     folder: str
     host: str
-    name: str
+    kill_at: int | None = None
+    again_at: int | None = None
+    look: str = ""
 
-    def __call__(self, points: Points) -> Any:
-        life = HOSTS[self.host](self.url, World(Path(self.folder), points.around), points)
-        try:
-            return getattr(life, self.name)()
-        finally:
-            life.db.close()
+    def act(self, name: str, kill_at: int | None = None) -> Step:
+        """Does something of the life in a process of its own: "go", "answer" or "report"."""
+
+        def do(points: Points) -> Any:
+            life = HOSTS[self.host](self.url, World(Path(self.folder), points.around), points)
+            try:
+                return getattr(life, name)()
+            finally:
+                life.db.close()
+
+        return step(do, kill_at)
+
+
+@dataclass
+class Lived:
+    """What became of a life.
+
+    Attributes:
+        passed: The points that were passed by processes that nobody killed.
+        killed: The points at which a process was killed.
+        left: What the first kill left, where that was looked at.
+        answered: How many calls of each kind were decided about.
+        report: What became of the turn.
+        problem: What went wrong, "" for nothing.
+    """
+
+    passed: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    left: Any = None
+    answered: dict[str, int] = field(default_factory=dict)
+    report: Any = None
+    problem: str = ""
+
+
+def live(job: Job) -> Lived:
+    """Lives a turn to its end."""
+    World(Path(job.folder)).make()
+    out = Lived()
+    _go_on(job, out)
+    if job.look != "only":
+        seen = job.act("report")
+        out.report, out.problem = seen.said, out.problem or seen.error
+    return out
+
+
+def _go_on(job: Job, out: Lived) -> None:
+    """Goes on and answers in turn, whoever is killed, until the turn stops for good."""
+    kills = [job.kill_at, job.again_at, None]
+    acts = itertools.cycle(["go", "answer"])
+    act = next(acts)
+    for _ in range(MOST_STEPS):
+        done = job.act(act, kills[0])
+        if done.killed:
+            out.killed.append(done.killed)
+            kills = [*kills[1:], None]
+            if job.look and out.left is None:
+                out.left = job.act("report").said
+            if job.look == "only":
+                return
+            continue
+        out.passed += done.passed
+        if kills[0] is not None:
+            kills[0] -= len(done.passed)
+        if done.error or (act == "go" and not str(done.said).startswith("waiting")):
+            out.problem = done.error or ("" if done.said == "completed" else f"the turn ended as {done.said!r}")
+            return
+        if act == "answer":
+            out.answered = {kind: count + out.answered.get(kind, 0) for kind, count in done.said.items()}
+        act = next(acts)
+    out.problem = f"the turn did not end in {MOST_STEPS} steps"
 
 
 def warm_up(host: str) -> None:
@@ -186,9 +217,13 @@ def warm_up(host: str) -> None:
 
 def main() -> None:
     """Lives what it is told to."""
-    warm_up(sys.argv[1])
+    warm: set[str] = set()
     for line in sys.stdin:
-        json.dump(live(**json.loads(line)), sys.stdout)
+        job = Job(**json.loads(line))
+        if job.host not in warm:
+            warm_up(job.host)
+            warm.add(job.host)
+        json.dump(asdict(live(job)), sys.stdout)
         sys.stdout.write("\n")
         sys.stdout.flush()
 

@@ -114,7 +114,7 @@ class Harness:
         out.seconds = time.monotonic() - began
         return out
 
-    def live(self, kill_at: int | None = None, again_at: int | None = None, *, look: bool = False) -> dict[str, Any]:
+    def live(self, kill_at: int | None = None, again_at: int | None = None, *, look: str = "") -> dict[str, Any]:
         """Lives one life; see `fork_server.live`."""
         folder = Path(tempfile.mkdtemp(prefix="lollms-life-", dir=_IN_MEMORY))
         try:
@@ -137,13 +137,27 @@ class Harness:
             out.duplicates += sorted((got - want).elements())
             out.losses += sorted((want - got).elements())
         out.wrong += [f"{done} was done with several keys" for done, keys in report.get("keys", {}).items() if len(set(keys)) > 1]
-        out.wrong += _differences(normal(report), normal(whole), "")
+        out.wrong += _other_requests(normal(report.get("requests", {})), normal(whole["requests"]))
+        out.wrong += _differences(_compared(report), _compared(whole), "")
         return out
 
 
-def normal(report: dict[str, Any]) -> Any:
-    """A report without what differs from life to life: ids, and how often something idempotent was done."""
-    return json.loads(_IDS.sub("ID", json.dumps({name: value for name, value in report.items() if name != "keys"})))
+def normal(value: Any) -> Any:
+    """JSON without what differs from life to life: ids."""
+    return json.loads(_IDS.sub("ID", json.dumps(value)))
+
+
+def _compared(report: dict[str, Any]) -> Any:
+    """A report without what may be there more often: what was done or asked for once more, in the same way."""
+    return normal({name: value for name, value in report.items() if name not in ("keys", "requests")})
+
+
+def _other_requests(got: dict[str, list[Any]], want: dict[str, list[Any]]) -> list[str]:
+    """Rounds that were asked for with other messages; how often does not matter."""
+    out = []
+    for which in sorted({*got, *want}):
+        out += [line for one in got.get(which, [[]]) for line in _differences(one, want.get(which, [[]])[0], f"request {which}")]
+    return out
 
 
 def _differences(got: Any, want: Any, where: str) -> list[str]:
@@ -158,14 +172,14 @@ def _differences(got: Any, want: Any, where: str) -> list[str]:
 
 
 @contextmanager
-def fork_server(new_store: Callable[[Path], str], host: str) -> Iterator[Harness]:
-    """A harness, with a fork server that ends with it."""
+def fork_server() -> Iterator[subprocess.Popen[str]]:
+    """A fork server, which ends with this."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "tests.resume.fork_server", host],
+        [sys.executable, "-W", "error", "-m", "tests.resume.fork_server"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO,
     )  # fmt: skip
     try:
-        yield Harness(process, new_store, host)
+        yield process
     finally:
         process.kill()
         process.communicate()

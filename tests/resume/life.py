@@ -18,12 +18,13 @@ from lollms_client._store.db import Database
 from lollms_client._store.statements import Statement
 from lollms_client._store.turns import TurnRow, TurnStore
 from lollms_client.lollms_core import LollmsClient
+from lollms_client.lollms_discussion import LollmsDataManager, LollmsDiscussion
 from lollms_client.lollms_personality import LollmsPersonality
 from lollms_client.lollms_types import MSG_TYPE
 
 from ..agent.durable_kit import StoredHost
 from .points import Points
-from .scripted_turn import PROMPT, World, model
+from .scripted_turn import PROMPT, World
 
 _LEASES = Statement("SELECT count(*) FROM turns WHERE lease_owner IS NOT NULL")
 _OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -90,6 +91,7 @@ class Life(ABC):
             "leases": leases,
             "files": self.world.files(),
             "keys": self.world.keys(),
+            "requests": self.world.requests(),
         }
 
 
@@ -116,8 +118,9 @@ class BareLife(Life):
         return event.status
 
     def _host(self, tools: JoinedTools, lease: Any = None) -> StoredHost:
-        workers = Delegation(lambda name: model(), self.store, owner="test")
-        return StoredHost(self.store, model(), tools, self.world.workspace, lease, workers)
+        model = self.world.model()
+        workers = Delegation(lambda name: model, self.store, owner="test")
+        return StoredHost(self.store, model, tools, self.world.workspace, lease, workers)
 
 
 class ForgetfulLife(BareLife):
@@ -134,27 +137,19 @@ class PersonalityLife(Life):
 
     def __init__(self, url: str, world: World, points: Points) -> None:
         super().__init__(url, world, points)
-        client = LollmsClient()
-        client.llm = model()
         self._miller = LollmsPersonality(
             "miller",
             system_prompt="You keep books.",
             tools=world.tools(),
             workspace_path=world.workspace,
-            lollms_client=client,
+            lollms_client=_client(world),
             store=self.db,
         )
 
     def play(self) -> str:
         """Chats; the prompt is played where there is nothing to go on with."""
-        living = {"ask_user": True, "defer_approval": True, "streaming_callback": self._hear}
-        answer = self._miller.chat(PROMPT, resume_turn=True, **living)
-        return answer["turn_status"]
-
-    def _hear(self, chunk: str, kind: MSG_TYPE, params: dict[str, Any] | None = None, metadata: Any = None) -> bool:
-        if kind == MSG_TYPE.MSG_TYPE_ROUND_START:
-            self.points.part = f"round {params['round']}"
-        return True
+        living = {"ask_user": True, "defer_approval": True, "streaming_callback": _rounds_heard(self.points)}
+        return self._miller.chat(PROMPT, resume_turn=True, **living)["turn_status"]
 
     def decide(self, turn_id: str, ticket: str, decision: dict[str, Any]) -> None:
         """Stores a decision through the personality."""
@@ -164,6 +159,62 @@ class PersonalityLife(Life):
     def report(self) -> dict[str, Any]:
         """What became of it, and whether there is something to go on with."""
         return {**super().report(), "resumable": self._miller.has_resumable_turn()}
+
+
+class DiscussionLife(Life):
+    """Of a turn of a discussion, in which something was said before."""
+
+    def __init__(self, url: str, world: World, points: Points) -> None:
+        super().__init__(url, world, points)
+        self._manager = LollmsDataManager(url)
+        self._manager.db, self._manager.turns = self.db, self.store
+        self._client = _client(world)
+
+    def _discussion(self) -> LollmsDiscussion:
+        return LollmsDiscussion(self._client, self._manager, "mill", workspace_path=self.world.workspace)
+
+    def play(self) -> str:
+        """Chats, or goes on where there is something to go on with."""
+        mill = self._discussion()
+        living = {"tools": self.world.tools(), "workers": True, "ask_user": True, "defer_approval": True}
+        living["streaming_callback"] = _rounds_heard(self.points)
+        if mill.has_resumable_turn():
+            return mill.resume_turn(**living)["turn_status"]
+        if not mill.get_messages():
+            mill.add_message("Ada", "user", "Good morning.")
+            mill.add_message("Miller", "assistant", "<think>Morning?</think>Good morning.")
+        return mill.chat(PROMPT, **living)["turn_status"]
+
+    def decide(self, turn_id: str, ticket: str, decision: dict[str, Any]) -> None:
+        """Stores a decision through the discussion."""
+        told = dict(decision)
+        self._discussion().decide(ticket, told.pop("decision", None), **told)
+
+    def report(self) -> dict[str, Any]:
+        """What became of it, with the messages that the discussion has."""
+        mill = self._discussion()
+        messages = [dataclasses.asdict(message) for message in mill.get_messages()]
+        for message in messages:
+            del message["created_at"], message["generation_speed"]
+        tip = {"resumable": mill.has_resumable_turn(), "tip": mill.active_branch_id, "branch": [m.id for m in mill.get_branch()]}
+        return {**super().report(), "messages": messages, **tip, "artefacts": [one["content"] for one in mill.artefacts()]}
+
+
+def _client(world: World) -> LollmsClient:
+    client = LollmsClient()
+    client.llm = world.model()
+    return client
+
+
+def _rounds_heard(points: Points) -> Callable[..., bool]:
+    """A streaming callback that tells the points which round is played."""
+
+    def hear(chunk: str, kind: MSG_TYPE, params: dict[str, Any] | None = None, metadata: Any = None) -> bool:
+        if kind == MSG_TYPE.MSG_TYPE_ROUND_START:
+            points.part = f"round {params['round']}"
+        return True
+
+    return hear
 
 
 def wait_until_alone(url: str) -> None:
@@ -179,5 +230,6 @@ HOSTS: dict[str, Callable[[str, World, Points], Life]] = {
     "bare": BareLife,
     "forgetful": ForgetfulLife,
     "personality": PersonalityLife,
+    "discussion": DiscussionLife,
 }
 """What a turn may live in."""

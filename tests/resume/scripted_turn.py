@@ -60,7 +60,8 @@ ROUNDS: Sequence[list[Any]] = (
     [ReasoningDelta("All is written."), FINAL],
 )
 
-WORKER_ROUNDS: dict[str, Sequence[list[Any]]] = {
+TASKS: dict[str, Sequence[list[Any]]] = {
+    PROMPT: ROUNDS,
     WORKER_TASK: (_append("sacks 1"), [*_append("sacks 2"), *_drop("worn sack"), *_look("a.txt")], ["Nine sacks."]),
     SPUN_OFF_TASK: (_append("carts 1"), _append("carts 2"), ["Two carts."]),
 }
@@ -68,16 +69,25 @@ WORKER_ROUNDS: dict[str, Sequence[list[Any]]] = {
 _LOST_ON_REJECTION = "It is full."
 
 
-def answer(request: ChatRequest) -> list[Any]:
-    """What the model says: a function of what it is asked, and of nothing else."""
-    people = [str(m["content"]) for m in request.messages if m["role"] == "user"]
-    rounds = next((rounds for task, rounds in WORKER_ROUNDS.items() if task in people[0]), ROUNDS)
-    return list(rounds[sum(m["role"] == "assistant" for m in request.messages)])
+class Script:
+    """What the model says: a function of what it is asked, and of nothing else.
 
+    Args:
+        heard: Told which round of which task was asked for, and with which messages.
+    """
 
-def model() -> ScriptedLLM:
-    """The model of a process."""
-    return ScriptedLLM([answer] * 100)
+    def __init__(self, heard: Callable[[str, int, Sequence[dict[str, Any]]], None]) -> None:
+        self._heard = heard
+
+    def __call__(self, request: ChatRequest) -> list[Any]:
+        """One reply."""
+        messages = request.messages
+        begins, task = next(
+            (n, task) for n, m in enumerate(messages) for task in TASKS if m["role"] == "user" and task in m["content"]
+        )
+        number = sum(m["role"] == "assistant" for m in messages[begins:])
+        self._heard(task, number, messages)
+        return list(TASKS[task][number])
 
 
 class World:
@@ -90,13 +100,20 @@ class World:
 
     def __init__(self, folder: Path, around: Callable[[str, Callable[[], Any]], Any] = lambda name, act: act()) -> None:
         self.folder, self.workspace, self._around = folder, folder / "workspace", around
-        self._keys = folder / "keys.jsonl"
+        self._keys, self._requests = folder / "keys.jsonl", folder / "requests.jsonl"
 
     def make(self) -> None:
         """Makes it as it is before the turn."""
         self.workspace.mkdir()
         (self.workspace / "a.txt").write_text("barley")
         (self.workspace / "b.txt").write_text("rye")
+
+    def model(self) -> ScriptedLLM:
+        """A model that says what the script says."""
+        return ScriptedLLM([Script(self._note_request)] * 100)
+
+    def _note_request(self, task: str, number: int, messages: Sequence[dict[str, Any]]) -> None:
+        _add_line(self._requests, json.dumps([f"{task} {number}", messages]))
 
     # ---- tools ----------------------------------------------------------------------------------------------------------------
 
@@ -158,10 +175,20 @@ class World:
     def keys(self) -> dict[str, list[str]]:
         """The idempotency keys that each effect was done with."""
         out: dict[str, list[str]] = {}
-        for line in self._keys.read_text().splitlines() if self._keys.exists() else ():
-            name, what, key = json.loads(line)
+        for name, what, key in _read(self._keys):
             out.setdefault(f"{name} {what}", []).append(key)
         return out
+
+    def requests(self) -> dict[str, list[Any]]:
+        """The messages with which each round was asked for, each time that it was."""
+        out: dict[str, list[Any]] = {}
+        for which, messages in _read(self._requests):
+            out.setdefault(which, []).append(messages)
+        return out
+
+
+def _read(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def outcome(tool: str, line: str) -> str:

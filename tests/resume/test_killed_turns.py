@@ -7,10 +7,10 @@ import random
 import pytest
 
 from .harness import Summary, sample
-from .scripted_turn import FINAL, ROUNDS
+from .scripted_turn import FINAL, PROMPT, ROUNDS
 
 SEED = 4
-HOSTS = ["bare", "personality"]
+HOSTS = ["bare", "personality", "discussion"]
 
 
 def _tell(database: str, host: str, what: str, summary: Summary) -> None:
@@ -42,7 +42,7 @@ def test_the_turn_that_nobody_kills_is_the_one_of_the_script(harness, host):
 
 @pytest.mark.req("DG-checkpoint.3")
 @pytest.mark.parametrize(
-    ("database", "host", "count"), [("sqlite", "bare", 20), ("sqlite", "personality", 12), ("postgresql", "personality", 6)]
+    ("database", "host", "count"), [("sqlite", "discussion", 20), ("sqlite", "personality", 6), ("postgresql", "discussion", 4)]
 )
 def test_a_turn_whose_process_is_killed_ends_as_if_nothing_had_happened(harness, database, host, count):
     one = harness(database, host)
@@ -51,11 +51,31 @@ def test_a_turn_whose_process_is_killed_ends_as_if_nothing_had_happened(harness,
     _check(summary, count)
 
 
+@pytest.mark.req("DG-checkpoint.13", "DG-checkpoint.14")
+def test_a_discussion_that_went_on_has_one_question_and_one_answer(harness):
+    one = harness("sqlite", "discussion")
+    life = one.live(len(one.points) // 2, look="on")
+    left, end = life["left"], life["report"]
+    assert ([m["content"] for m in left["messages"][2:]], left["resumable"]) == ([PROMPT], True)
+    asked, answered = end["messages"][2:]
+    assert (asked["sender_type"], asked["content"], answered["sender_type"], answered["content"]) == (
+        "user",
+        PROMPT,
+        "assistant",
+        FINAL,
+    )
+    assert answered["parent_id"] == asked["id"]
+    assert end["tip"] == answered["id"] == left["branch"][-1]  # the answer that was not over yet has the id of the one in the end
+    assert end["resumable"] is False
+    assert answered["thoughts"] == "First the flour.\n\nAll is written."
+    assert [version.splitlines()[-1] for version in end["artefacts"]] == ["One sack.", "Two sacks."]
+
+
 def test_whoever_goes_on_may_be_killed_as_well(harness):
-    one, chooser = harness("sqlite", "bare"), random.Random(SEED)
-    summary = one.run((point, chooser.randint(1, 40)) for point in sample(8, len(one.points) - 50, SEED))
-    _tell("sqlite", "bare", "killed twice", summary)
-    _check(summary, 8)
+    one, chooser = harness("sqlite", "discussion"), random.Random(SEED)
+    summary = one.run((point, chooser.randint(1, 40)) for point in sample(6, len(one.points) - 50, SEED))
+    _tell("sqlite", "discussion", "killed twice", summary)
+    _check(summary, 6)
     assert summary.kills > summary.lives
 
 
@@ -69,21 +89,23 @@ def test_the_harness_notices_what_a_forgetful_journal_does(harness):
 
 @pytest.mark.heavy
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_no_point_at_which_a_process_is_killed_changes_how_a_turn_ends(harness, database, host):
+@pytest.mark.parametrize(
+    ("database", "host", "each"),
+    [("sqlite", "discussion", 1), ("postgresql", "discussion", 1), ("sqlite", "personality", 1), ("sqlite", "bare", 2)],
+)
+def test_no_point_at_which_a_process_is_killed_changes_how_a_turn_ends(harness, database, host, each):
     one = harness(database, host)
-    summary = one.run((point, None) for point in range(1, len(one.points) + 1))
-    _tell(database, host, "every point", summary)
-    _check(summary, len(one.points))
+    points = range(1, len(one.points) + 1, each)
+    summary = one.run((point, None) for point in points)
+    _tell(database, host, "every point" if each == 1 else f"one point of {each}", summary)
+    _check(summary, len(points))
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_no_pair_of_points_changes_how_a_turn_ends(harness, database):
-    one, chooser = harness(database, "bare"), random.Random(SEED)
-    points = sample(100, len(one.points), SEED)
-    summary = one.run((point, chooser.randint(1, 60)) for point in points)
-    _tell(database, "bare", "killed twice", summary)
-    _check(summary, len(points))
+@pytest.mark.parametrize(("database", "count"), [("sqlite", 200), ("postgresql", 60)])
+def test_no_pair_of_points_changes_how_a_turn_ends(harness, database, count):
+    one, chooser = harness(database, "discussion"), random.Random(SEED)
+    summary = one.run((point, chooser.randint(1, 60)) for point in sample(count, len(one.points), SEED))
+    _tell(database, "discussion", "killed twice", summary)
+    _check(summary, count)
