@@ -22,6 +22,8 @@ from typing import Any
 
 REPO = Path(__file__).resolve().parents[2]
 LIFE_SECONDS = 60.0
+"""How long a process may say nothing."""
+
 APPENDED = ("ledger.txt", "dropped.txt", "notes.md")
 """The files in which each line stands for an effect that must happen once."""
 
@@ -173,30 +175,42 @@ def _differences(got: Any, want: Any, where: str) -> list[str]:
 
 @contextmanager
 def fork_server() -> Iterator[subprocess.Popen[str]]:
-    """A fork server, which ends with this."""
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "tests.resume.fork_server"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO,
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    """A fork server, which ends with this; it knows nothing of whose machine it is on."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
+    with tempfile.TemporaryDirectory(prefix="lollms-home-") as home:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "tests.resume.fork_server"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO, env={**kept, "HOME": home, "LOLLMS_HOME": home},
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def tell(process: subprocess.Popen[str], what: dict[str, Any]) -> None:
+    """Tells a process something, as a line of JSON on its standard input."""
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(what) + "\n")
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[str]) -> Any:
+    """What it says next, waited for a while."""
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        assert selector.select(LIFE_SECONDS), f"a process said nothing for {LIFE_SECONDS:g} seconds"
+    line = process.stdout.readline()
+    assert line, "a process is gone"
+    return json.loads(line)
 
 
 def ask(process: subprocess.Popen[str], what: dict[str, Any]) -> Any:
-    """Asks a fork server for something, and waits for its answer for a while."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(what) + "\n")
-    process.stdin.flush()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        assert selector.select(LIFE_SECONDS), f"the fork server said nothing for {LIFE_SECONDS:g} seconds about {what}"
-    line = process.stdout.readline()
-    assert line, "the fork server is gone"
-    return json.loads(line)
+    """Tells it something and hears the answer."""
+    tell(process, what)
+    return hear(process)
 
 
 def sample(count: int, points: int, seed: int) -> list[int]:
