@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
 
 import pytest
 
@@ -326,3 +327,8 @@ def test_one_script_gives_the_same_events_through_a_personality_and_in_memory(tm
     agent = LollmsPersonality(system_prompt="Be good.", workspace_path=second, capabilities=["tools", "artefacts"])
     assert normal(agent.play("Go.", client_of(*script, tools=tools), dynamic_effort=True)) == headless
     assert {"notice", "artefact_saved", "effort_change", "tool_ended"} <= {e["event"] for e in headless}
+
+
+def test_importing_a_personality_loads_no_store(python):
+    code = "import sys, lollms_client.lollms_personality, lollms_client.lollms_agentic; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([python, "-c", code], timeout=60).returncode == 0

@@ -78,6 +78,15 @@ def test_what_to_chat_tool_specs_gives_runs_in_its_own_binding_in_the_turn_s_wor
     assert result["tool_results"][0]["result"]["output"] == os.path.realpath(workspace)
 
 
+def test_a_file_that_is_handed_over_asks_whom_the_client_s_tools_ask(tmp_path):
+    shell = library(tmp_path, "shop", RUN.format("shell"), effects=RISKY)
+    client = LollmsClient(tools_binding_name="lcp", tools_binding_config={"tool_files": [shell], "schema_cache": False})
+    client.tools.set_confirm_handler(lambda *_: ("allow", ""))
+    for keyword in ({"tool_files": [shell]}, {"tools": [shell]}):
+        client.llm = ScriptedLLM([call("tool_shell", line="a"), "Done."])
+        assert ran(LollmsPersonality(tools=[ECHO]).chat("Go.", client, **keyword)) == [True]
+
+
 def test_tools_that_were_built_for_a_turn_end_with_it_also_where_one_of_them_is_wrong(tmp_path):
     good = library(tmp_path, "good", "def tool_good() -> int:\n    return 1")
     closed = []

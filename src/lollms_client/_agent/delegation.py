@@ -25,7 +25,7 @@ from .headless import HeadlessHost
 from .options import TurnOptions
 from .orders import SPINOFF, WorkOrder, context_documents, read_order, worker_prompt
 from .ports import Artefacts, Host, Model, Tools, WorkSite
-from .reports import Outcome, report
+from .reports import Outcome, prices_of, report
 from .surroundings import depth, one_deeper
 from .toolsets import JoinedTools
 from .turn import Resumption
@@ -270,7 +270,7 @@ class Delegation:
         status = ended(stored)
         if not status:
             return None
-        prices = _prices(self._model(str(stored.row.facts["worker"]["model_name"]), place))
+        prices = prices_of(self._model(str(stored.row.facts["worker"]["model_name"]), place))
         reason = str(stored.row.state.get("reason") or "")
         outcome = Outcome.of_state(turn_id, status, reason, stored_state(stored), prices)
         _count(outcome, place.budget)
@@ -303,7 +303,7 @@ class Delegation:
         try:
             model = self._model(str(facts["model_name"]), place)
             packed, resumed = resumption(stored, there)
-            _count(Outcome.of_state(turn_id, "", "", resumed.state, _prices(model)), place.budget)
+            _count(Outcome.of_state(turn_id, "", "", resumed.state, prices_of(model)), place.budget)
             host = self._host(model, tools, place, facts, lease=lease)
             host.go_on(resumed.state.open)
         except BaseException:
@@ -379,7 +379,7 @@ class Delegation:
         assert end is not None, "a turn's last event is TurnEnded, or it raises"
         if asked:
             return self._waits(asked, place)
-        return report(Outcome.of_end(turn_id, end, _prices(worker.host.model)))
+        return report(Outcome.of_end(turn_id, end, prices_of(worker.host.model)))
 
     def _waits(self, asked: list[ApprovalRequested], place: WorkPlace) -> dict[str, Any]:
         reason = "; ".join(dict.fromkeys(one.reason for one in asked if one.reason))
@@ -391,10 +391,6 @@ class Delegation:
         ]
         waits = {"status": "pending", "kind": "worker", "ticket": place.parent[1], "reason": reason, "waiting": waiting}
         return failure("The worker waits for a person.", status_code=202, **waits)
-
-
-def _prices(model: Model) -> Mapping[str, float] | None:
-    return (getattr(model, "profile_facts", None) or {}).get("prices")
 
 
 def _earlier_workers(site: WorkSite | None) -> int:

@@ -34,7 +34,8 @@ _REPLY_FIELDS = tuple(f.name for f in fields(Reply))
 _CALL_FIELDS = tuple(f.name for f in fields(ToolCall))
 _USAGE_FIELDS = tuple(f.name for f in fields(Usage))
 
-_NOT_STORED = frozenset({"sampling", "limits", "tool_objects", "call_options", "budget", "images", "videos", "tool_context"})
+_PACKED_OTHERWISE = {"sampling", "limits", "tool_context", "material", "images", "videos"}  # the last three stand in the opening
+_NOT_STORED = frozenset({*_PACKED_OTHERWISE, "tool_objects", "call_options", "budget"})
 """Options that are packed otherwise, or that only a living process has."""
 
 

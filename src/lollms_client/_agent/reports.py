@@ -10,10 +10,15 @@ from .._tools.normalise import failure
 from ..events import TurnEnded, Usage
 from .state import TurnState
 
-__all__ = ["Outcome", "Used", "report"]
+__all__ = ["Outcome", "Used", "prices_of", "report"]
 
 Prices = Mapping[str, float] | None
 _MOST_FILES = 50
+
+
+def prices_of(model: Any) -> Prices:
+    """What tokens of a model cost, None where its profile does not say."""
+    return (getattr(model, "profile_facts", None) or {}).get("prices")
 
 
 @dataclass(slots=True)

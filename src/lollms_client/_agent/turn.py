@@ -21,6 +21,7 @@ from .history import plain, unsigned
 from .options import TurnOptions
 from .ports import Host
 from .prompt import EFFORT_INSTRUCTIONS, workspace_files, workspace_text
+from .reports import prices_of
 from .state import OpenRound, TurnState
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Turn:
         self._workers = frozenset(spec.name for spec in workers)
         self.callable_names = self._effects.keys() | ({ToolCall.WORKER} if host.workers is not None else set())
         self.dialect = choose_dialect(host.model.capabilities, resumed.dialect if resumed is not None else options.dialect)
-        self.prices: Mapping[str, float] | None = (getattr(host.model, "profile_facts", None) or {}).get("prices")
+        self.prices = prices_of(host.model)
         self.budget = options.budget or _budget(options, self.earlier)
         self.sampling = _sampling(host, options)
         self.round = 0

@@ -84,14 +84,12 @@ class HandedTools:
         own: The tools that are there already, None for none.
         may_lack_callable: Whether a tool may stand here that is never called.
 
+    Entering it gives the tools, None where there is none. What is handed over takes the place of tools of `own` that have the
+    same name; files are asked about as the client's tools are: by its handlers.
+
     Raises:
         ConfigurationError: Something of it is no tool, or no file.
-
-    Entering it gives the tools, None where there is none. What is handed over takes the place of tools
-    of `own` that have the same name.
-
-    Raises on entering:
-        UnknownNameError: A name that `own` does not have.
+        UnknownNameError: A name that `own` does not have (on entering).
     """
 
     def __init__(
@@ -133,8 +131,8 @@ class HandedTools:
         for keyword, where in (("tool_files", files), ("tools_folders", folders)):
             if where:
                 library = self._client.manager_of("tools").create_binding("lcp", **{keyword: where})
-                library.set_confirm_handler(getattr(self._own, "confirm_handler", None))
-                library.set_user_interaction_handler(getattr(self._own, "user_interaction_handler", None))
+                library.set_confirm_handler(getattr(self._client.tools, "confirm_handler", None))
+                library.set_user_interaction_handler(getattr(self._client.tools, "user_interaction_handler", None))
                 self._libraries.append(library)
         handed: list[Tools] = [*self._libraries, *self._sets, *([self._given] if self._given.specs() else [])]
         if not handed and not self._names:

@@ -11,7 +11,7 @@ from .._agent.callbacks import drain
 from .._agent.dialects import choose_dialect
 from .._agent.options import TurnOptions, turn_options
 from .._agent.questions import AskUser
-from .._agent.reports import Used
+from .._agent.reports import Used, prices_of
 from .._agent.toolsets import JoinedTools
 from .._agent.waiting import asked as what_was_asked
 from .._client.handed import HandedTools
@@ -218,8 +218,8 @@ class Go:
         }
 
     def _used(self, end: TurnEnded) -> dict[str, Any]:
-        prices = (getattr(self._asked.client.llm, "profile_facts", None) or {}).get("prices")
-        return Used.of(end.usage, (one["result"] for one in end.tool_results), prices).to_dict()
+        results = (one["result"] for one in end.tool_results)
+        return Used.of(end.usage, results, prices_of(self._asked.client.llm)).to_dict()
 
 
 def _let_go(host: PersonalityHost) -> None:
