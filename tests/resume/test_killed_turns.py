@@ -81,10 +81,12 @@ def test_whoever_goes_on_may_be_killed_as_well(harness):
 
 def test_the_harness_notices_what_a_forgetful_journal_does(harness):
     one = harness("sqlite", "forgetful")
-    after_effects = [n for n, name in enumerate(one.points, 1) if "after append" in name]
-    summary = one.run((point, None) for point in after_effects[:3])
-    assert summary.duplicates == 3
-    assert len(summary.bad) == 3
+    effects = [
+        f"round {number}: after append flour {line}" for number, line in ((1, 1), (3, 3), (5, 4))
+    ]  # of calls that run alone
+    summary = one.run((one.points.index(effect) + 1, None) for effect in effects)
+    assert [verdict.killed for verdict in summary.bad] == [[effect] for effect in effects]
+    assert [verdict.duplicates for verdict in summary.bad] == [["flour 1"], ["flour 3"], ["flour 4"]]
 
 
 @pytest.mark.heavy
