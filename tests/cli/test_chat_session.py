@@ -14,7 +14,7 @@ from lollms_client.cli.chat.blocks import finished_length
 from lollms_client.cli.chat.commands import COMMANDS, is_command, run_command
 from lollms_client.cli.chat.complete import Completions
 from lollms_client.cli.chat.paint import Painter
-from lollms_client.cli.chat.session import STOPPED, Session
+from lollms_client.cli.chat.session import Session
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
 from lollms_client.cli.clean import one_line, safe_text
@@ -62,27 +62,46 @@ def test_a_turn_that_was_stopped_leaves_a_conversation_that_can_go_on(talk):
         if type(event).__name__ == "RoundStarted" and event.round == 2:
             session.cancel()
     assert session.last.status == "cancelled"
-    assert roles(session.history()) == ["user", "assistant", "tool", "assistant"]
-    assert session.history()[-1]["content"] == STOPPED
+    assert session.history()[-1]["content"] == "(The turn ended here, before an answer.)"
     play(session, "and now?")
     assert session.exchanges[-1].answer == "Later."
+    sent = session.model.requests[-1].messages
+    assert roles(sent[1:]) == ["user", "assistant", "tool", "assistant", "user"]
+    assert sent[-2]["content"] == "(The turn ended here, before an answer.)"
 
 
-def test_a_turn_that_came_to_nothing_is_no_part_of_the_conversation(talk):
-    session = talk([BackendError("it is down"), "Up again."])
+def test_a_turn_that_failed_can_be_resumed_or_left_behind(talk):
+    session = talk([BackendError("it is down"), "Up again.", BackendError("it is down"), "Up once more."])
     with pytest.raises(BackendError):
         play(session, "one")
-    assert session.history() == []
     assert session.turns == 1
-    play(session, "two")
-    assert roles(session.history()) == ["user", "assistant"]
+    said = run_command(session, "/resume")
+    assert [type(e).__name__ for e in said.plays()][-1] == "TurnEnded"
+    assert [(e.prompt, e.answer) for e in session.exchanges] == [("one", "Up again.")]
+    assert "nothing to resume" in run_command(session, "/resume").text
+    with pytest.raises(BackendError):
+        play(session, "two")
+    play(session, "three")
+    assert roles(session.history()) == ["user", "assistant"] * 3
+    assert "nothing to resume" in run_command(session, "/resume").text
 
 
 def test_a_turn_that_failed_after_a_call_keeps_what_was_done(talk):
     session = talk([call("tool_list_files"), BackendError("it is down"), "Up again."])
     with pytest.raises(BackendError):
         play(session, "one")
-    assert roles(session.history()) == ["user", "assistant", "tool", "assistant"]
+    play(session, "two")
+    assert roles(session.model.requests[-1].messages[1:]) == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_an_answer_is_given_again_as_a_branch_that_one_can_go_over_to(talk):
+    session = talk(["First.", "Another."])
+    play(session, "one")
+    list(run_command(session, "/retry").plays())
+    assert [e.answer for e in session.exchanges] == ["Another."]
+    assert run_command(session, "/branches").text == "  1. 2 messages, last: First.\n* 2. 2 messages, last: Another."
+    run_command(session, "/branches 1")
+    assert [e.answer for e in session.exchanges] == ["First."]
 
 
 def test_a_model_that_calls_otherwise_is_told_of_earlier_turns_in_plain_words(talk):
@@ -267,7 +286,7 @@ def test_at_strict_a_write_is_asked_about_with_what_it_would_change(talk, tmp_pa
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     session = talk([call("tool_edit_file", path="a.txt", search="two", replace="three"), "Done."], autonomy="strict")
     asked = []
-    for item in TurnInThread(session, "edit").items():
+    for item in TurnInThread(session, lambda: session.turn("edit")).items():
         if isinstance(item, Question):
             asked.append(item.subject)
             assert (tmp_path / "a.txt").read_text() == "one\ntwo\n", "nothing happens before the answer"
@@ -326,7 +345,7 @@ def test_only_a_tools_own_call_can_be_edited():
 def test_whoever_leaves_in_the_middle_leaves_nobody_waiting_for_an_answer(talk, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     session = talk([call("tool_delete_path", path="a.txt"), "Well."])
-    work = TurnInThread(session, "delete it")
+    work = TurnInThread(session, lambda: session.turn("delete it"))
     items = work.items()
     for item in items:
         if isinstance(item, Question):
@@ -341,14 +360,15 @@ def test_whoever_leaves_in_the_middle_leaves_nobody_waiting_for_an_answer(talk, 
 
 def test_a_turn_that_is_stopped_before_it_begins_asks_the_model_nothing(talk):
     session = talk(["never"])
-    work = TurnInThread(session, "x")
+    work = TurnInThread(session, lambda: session.turn("x"))
     work.cancel()
     assert [i.status for i in work.items() if isinstance(i, TurnEnded)] == ["cancelled"]
     assert session.model.requests == []
 
 
 def test_an_error_of_the_backend_comes_as_what_it_is(talk):
-    found = [i for i in TurnInThread(talk([BackendError("it is down")]), "x").items() if isinstance(i, Failure)]
+    session = talk([BackendError("it is down")])
+    found = [i for i in TurnInThread(session, lambda: session.turn("x")).items() if isinstance(i, Failure)]
     assert [str(f.error) for f in found] == ["it is down"]
 
 

@@ -15,9 +15,10 @@ from .._agent.durable import transcript
 from .._store import discussions as rows
 from .._store.messages import LollmsMessage
 from ..errors import ContextWindowError
-from .export import as_openai
+from .export import NOTHING_SAID, as_openai
 
 if TYPE_CHECKING:
+    from .._store.turns import StoredTurn
     from ..lollms_core import LollmsClient
     from .manager import LollmsDataManager
 
@@ -161,7 +162,16 @@ class Context:
             said = f"{message.sender}: {message.content}"
             if stored is not None and pieces and pieces[-1].last == message.parent_id:
                 asked = pieces.pop()
-                pieces.append(Piece(message.id, transcript(stored), f"{asked.said}\n{said}"))
+                pieces.append(Piece(message.id, _whole(stored), f"{asked.said}\n{said}"))
             else:
                 pieces.append(Piece(message.id, [as_openai(message)], said))
         return pieces
+
+
+def _whole(stored: StoredTurn) -> list[dict[str, Any]]:
+    """The messages of a turn; one that the conversation went on without ends with what was said of an answer."""
+    messages = transcript(stored)
+    if messages[-1]["role"] != "assistant":
+        cut = str((stored.row.state.get("cut") or ("",))[0])
+        messages.append({"role": "assistant", "content": cut or NOTHING_SAID})
+    return messages

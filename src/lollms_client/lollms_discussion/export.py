@@ -9,7 +9,10 @@ from .._media import normalize_image_input
 from .._store.messages import LollmsMessage
 from ..errors import UnknownNameError
 
-__all__ = ["FORMATS", "as_openai", "exported"]
+__all__ = ["FORMATS", "NOTHING_SAID", "as_openai", "exported"]
+
+NOTHING_SAID = "(The turn ended here, before an answer.)"
+"""What is sent of an answer that says nothing: questions and answers take turns, and servers refuse an empty one."""
 
 
 def active_images(message: LollmsMessage) -> list[str]:
@@ -20,6 +23,8 @@ def active_images(message: LollmsMessage) -> list[str]:
 def as_openai(message: LollmsMessage) -> dict[str, Any]:
     """A message in OpenAI form; without thoughts, which are nobody's business later on."""
     images = active_images(message)
+    if message.sender_type == "assistant" and not message.content:
+        return {"role": "assistant", "content": NOTHING_SAID}
     if not images or message.sender_type != "user":
         return {"role": message.sender_type, "content": message.content}
     parts: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content else []

@@ -389,7 +389,8 @@ class Going(Branches):
     def _so_far(self, stored: StoredTurn) -> LollmsMessage:
         text, thoughts = partial_answer(stored)
         row = stored.row
-        about = {"turn_id": row.id, "turn_status": row.status, "reason": row.state.get("reason") or ""}
+        about = {"turn_id": row.id, "turn_status": row.status, "dialect": row.facts["dialect"]}
+        about |= {"reason": row.state["reason"]} if row.state.get("reason") else {}
         return LollmsMessage(
             row.ai_message_id,
             row.user_message_id,

@@ -156,10 +156,15 @@ class Turns(Going):
             As `chat`.
         """
         callback = options.pop("streaming_callback", None)
-        asked = self._question(message_id)
         personality, tools = options.pop("personality", None), options.pop("tools", None)
-        with self._begun(asked, personality, None, tools, options) as playing:
+        with self._begun(self._question(message_id), personality, None, tools, options) as playing:
             return self._drained(playing, callback)
+
+    def play_regenerated(self, message_id: str | None = None, **options: Any) -> Iterator[Event]:
+        """As `regenerate_branch`, as typed events."""
+        personality, tools = options.pop("personality", None), options.pop("tools", None)
+        with self._begun(self._question(message_id), personality, None, tools, options) as playing:
+            yield from playing.events
 
     def _question(self, message_id: str | None) -> LollmsMessage:
         branch = self.get_branch(message_id)

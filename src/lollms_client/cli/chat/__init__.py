@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backend import add_backend_options, open_client
+from ..stored import backend_of, find, note_of, open_store
 
 if TYPE_CHECKING:
+    from ...lollms_core import LollmsClient
+    from ...lollms_discussion import LollmsDataManager, LollmsDiscussion
     from .session import Session
 
 __all__ = ["register"]
@@ -25,6 +28,10 @@ def register(commands: Any) -> None:
     chat.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
     chat.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
     chat.add_argument("--system", metavar="TEXT", default="", help="what the model is told before anything else")
+    which = chat.add_mutually_exclusive_group()
+    which.add_argument("--continue", dest="go_on", action="store_true", help="go on with the last conversation")
+    which.add_argument("--discussion", metavar="ID", help="go on with this one (`lollms discussions list`)")
+    which.add_argument("--ephemeral", action="store_true", help="keep nothing of it")
     level = chat.add_mutually_exclusive_group()
     level.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     level.add_argument("--strict", action="store_true", help="ask before every step that is more than reading")
@@ -46,13 +53,39 @@ def _chat(options: argparse.Namespace) -> int:
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if at_terminal:
         _need_libraries()
-    with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
-        session = Session(client, workspace, options.system, autonomy)
-        if at_terminal:
-            return _at_terminal(session)
-        from .plain import run_plain
+    with open_store(ephemeral=options.ephemeral) as manager:
+        past = _past(manager, options)
+        with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
+            talk = _talk(manager, client, past, options, workspace)
+            session = Session(client, talk.workspace_path or workspace, options.system, autonomy, talk)
+            if at_terminal:
+                return _at_terminal(session)
+            from .plain import run_plain
 
-        return run_plain(session, sys.stdin)
+            return run_plain(session, sys.stdin)
+
+
+def _past(manager: LollmsDataManager, options: argparse.Namespace) -> str | None:
+    """The conversation that is gone on with, None for a new one; the options are filled in by what it notes."""
+    from ...errors import ConfigurationError
+
+    rows = {row["id"]: row for row in manager.list_discussions()} if options.go_on or options.discussion else {}
+    if options.go_on and not rows:
+        raise ConfigurationError("There is no conversation to continue yet.")
+    past = find(options.discussion, rows, "discussion") if options.discussion else next(iter(rows), None)
+    if past is not None:
+        backend_of(options, rows[past]["metadata"])
+    return past
+
+
+def _talk(
+    manager: LollmsDataManager, client: LollmsClient, past: str | None, options: argparse.Namespace, workspace: Path
+) -> LollmsDiscussion:
+    from ...lollms_discussion import LollmsDiscussion
+
+    if past is not None:
+        return manager.get_discussion(client, past)
+    return LollmsDiscussion.create_new(client, manager, workspace_path=workspace, metadata=note_of(options))
 
 
 def _need_libraries() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigurationError, LollmsError, UnknownNameError
 
 if TYPE_CHECKING:
+    from ...events import Event
     from .session import Session
 
 __all__ = ["COMMANDS", "Command", "Said", "is_command", "run_command"]
@@ -28,12 +29,14 @@ class Said:
         markdown: Whether it is Markdown.
         leave: The program ends.
         prompt: What the person may want to edit and send again.
+        plays: A turn that is to be played now.
     """
 
     text: str = ""
     markdown: bool = False
     leave: bool = False
     prompt: str = ""
+    plays: Callable[[], Iterator[Event]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,29 @@ def _undo(session: Session, _argument: str) -> Said:
     return Said("The last turn was taken back. What it did to files stays.", prompt=gone.prompt)
 
 
+def _retry(session: Session, _argument: str) -> Said:
+    if not session.exchanges:
+        return Said("There is nothing to answer yet.")
+    return Said(plays=session.answered_again)
+
+
+def _resume(session: Session, _argument: str) -> Said:
+    if not session.talk.has_resumable_turn():
+        return Said("The last turn is over: there is nothing to resume.")
+    return Said(plays=session.resumed)
+
+
+def _branches(session: Session, argument: str) -> Said:
+    branches = session.talk.list_branches()
+    if argument:
+        if not argument.isdecimal() or not 1 <= int(argument) <= len(branches):
+            raise UnknownNameError("branch", argument, map(str, range(1, len(branches) + 1)))
+        session.switch(branches[int(argument) - 1]["leaf_id"])
+        return Said(f"Now on branch {argument}.")
+    rows = [f"{'*' if b['active'] else ' '} {n}. {b['length']} messages, last: {b['preview']}" for n, b in enumerate(branches, 1)]
+    return Said("\n".join(rows) if rows else "There is nothing yet.")
+
+
 def _save(session: Session, argument: str) -> Said:
     if not argument:
         raise ConfigurationError("/save needs a file: /save talk.md, or /save talk.json for the messages as they were sent.")
@@ -256,6 +282,9 @@ _TABLE: tuple[Command, ...] = (
     Command("thoughts", "[N]", "show the model's last thoughts", _thoughts),
     Command("cost", "", "show tokens, time and cost so far", _cost),
     Command("undo", "", "take the last turn back", _undo),
+    Command("retry", "", "have the last prompt answered once more, as a branch", _retry),
+    Command("branches", "[NUMBER]", "list the branches, or go over to one", _branches),
+    Command("resume", "", "go on with the last turn, where it is not over", _resume),
     Command("clear", "", "begin a new conversation", _clear),
     Command("save", "FILE", "write the conversation to a file (.md or .json)", _save),
     Command("exit", "", "end", _exit),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ... import events as ev
@@ -34,8 +35,11 @@ def run_plain(session: Session, lines: TextIO) -> int:
                 said = run_command(session, line)
                 if said.leave:
                     break
-                print(said.text)
-            elif _answer(session, line.strip(), renderer) != "completed":
+                if said.text:
+                    print(said.text)
+                if said.plays is not None and _answer(said.plays(), renderer) != "completed":
+                    code = 1
+            elif _answer(session.turn(line.strip()), renderer) != "completed":
                 code = 1
         except LollmsError as error:
             print(f"lollms: {error}", file=sys.stderr)
@@ -44,9 +48,9 @@ def run_plain(session: Session, lines: TextIO) -> int:
     return code
 
 
-def _answer(session: Session, prompt: str, renderer: TurnRenderer) -> str:
+def _answer(events: Iterator[ev.Event], renderer: TurnRenderer) -> str:
     status = "failed"
-    for event in session.turn(prompt):
+    for event in events:
         if isinstance(event, ev.TurnEnded):
             status = event.status
             print(safe_text(event.response) if sys.stdout.isatty() else event.response)

@@ -13,12 +13,11 @@ from ... import events as ev
 
 if TYPE_CHECKING:
     from ...lollms_core import LollmsClient
+    from ...lollms_discussion import LollmsDiscussion
     from ...lollms_llm_binding import LollmsLLMBinding
 
 __all__ = ["Exchange", "Session"]
 
-STOPPED = "(The turn ended here, before an answer.)"
-"""What stands in the history for an answer that was not given, so that questions and answers still take turns."""
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
 
 
@@ -28,8 +27,7 @@ class Exchange:
 
     Attributes:
         prompt: What the person said.
-        form: How calls stand in its messages; a model that wants them otherwise is told of the turn in plain words.
-        messages: Its messages, in OpenAI form.
+        before: The message that it follows, None for the first one.
         answer: The visible answer.
         thoughts: The model's thoughts, one text a round.
         usage: Tokens of all its rounds.
@@ -40,8 +38,7 @@ class Exchange:
     """
 
     prompt: str
-    form: tuple[bool, bool]
-    messages: list[dict[str, Any]] = field(default_factory=list)
+    before: str | None = None
     answer: str = ""
     thoughts: list[str] = field(default_factory=list)
     usage: ev.Usage = field(default_factory=ev.Usage)
@@ -64,9 +61,11 @@ class Session:
         workspace: The folder that tools work in.
         system: What is said to the model before anything else.
         autonomy: "strict", "safe" or "full_access": what tools may do unasked.
+        talk: The discussion that is gone on with; None for a new one in memory.
 
     Attributes:
-        exchanges: The turns that are remembered.
+        talk: The discussion: its messages, its branches, its turns.
+        exchanges: The turns of its open branch.
         effort: The reasoning effort that is asked for, None to leave it to the model.
         tools_on: Whether the model is offered tools.
         confirm: Approves risky calls, None to refuse them.
@@ -79,9 +78,19 @@ class Session:
         last: The last turn that was played, remembered or not.
     """
 
-    def __init__(self, client: LollmsClient, workspace: Path, system: str = "", autonomy: str = "safe") -> None:
-        self.client, self.workspace, self.system, self.autonomy = client, workspace, system, autonomy
-        self.exchanges: list[Exchange] = []
+    def __init__(
+        self,
+        client: LollmsClient,
+        workspace: Path,
+        system: str = "",
+        autonomy: str = "safe",
+        talk: LollmsDiscussion | None = None,
+    ) -> None:
+        self.client, self.workspace, self.autonomy = client, workspace, autonomy
+        self.talk = talk if talk is not None else self._new_talk()
+        if system:
+            self.talk.system_prompt = system
+        self.exchanges: list[Exchange] = _exchanges_of(self.talk)
         self.effort: str | None = None
         self.tools_on = True
         self.confirm: Callable[..., Any] | None = None
@@ -90,7 +99,6 @@ class Session:
         self.paid: float | None = None
         self.thoughts: list[str] = []
         self.last: Exchange | None = None
-        self._token: Any = None
 
     # ---- turns ----------------------------------------------------------------------------------------------------------------
 
@@ -108,55 +116,78 @@ class Session:
             LollmsError: The backend failed; what was done before stays in the conversation.
         """
         text, images = self._attached(prompt)
-        exchange = Exchange(prompt, self._form())
-        events, self._token = self.client.turn_with(
-            self.client.tools if self.tools_on else None,
-            text,
-            workspace_path=self.workspace,
-            system_prompt=self.system,
-            messages=self.history(),
-            transcript=exchange.messages,
-            reasoning_effort=self.effort,
-            images=images,
-            call_options=self._call_options(),
-            session="chat",
-        )
+        exchange = Exchange(prompt, self.talk.active_branch_id)
+        yield from self._played(self.talk.play(text, images=images, **self._options()), exchange)
+
+    def resumed(self) -> Iterator[ev.Event]:
+        """Goes on with the turn that is not over; see `turn`."""
+        exchange = self.exchanges.pop() if self.exchanges else Exchange("", None)
+        options = self._options()
+        more = {name: options[name] for name in ("tools", "confirm_handler", "user_interaction_handler", "autonomy_level")}
+        yield from self._played(self.talk.play_resumed(**more), Exchange(exchange.prompt, exchange.before))
+
+    def answered_again(self) -> Iterator[ev.Event]:
+        """Has the last prompt answered once more, as a branch beside the answer that there is; see `turn`."""
+        last = self.exchanges.pop() if self.exchanges else None
+        exchange = Exchange(last.prompt, last.before) if last is not None else Exchange("")
+        yield from self._played(self.talk.play_regenerated(**self._options()), exchange)
+
+    def _played(self, events: Iterator[ev.Event], exchange: Exchange) -> Iterator[ev.Event]:
         watch, started = _Watch(exchange), time.perf_counter()
+        begun = False
         try:
             for event in events:
+                begun = True
                 watch.see(event)
                 yield event
         finally:
-            events.close()
+            events.close()  # type: ignore[attr-defined]
             exchange.seconds = time.perf_counter() - started
-            self._remember(exchange)
+            self._remember(exchange, begun)
 
     def cancel(self) -> None:
         """Ends the running turn, from any thread; what it did so far stays."""
-        token = self._token
-        if token is not None:
-            token.cancel()
+        self.client.cancel()
 
     def history(self) -> list[dict[str, Any]]:
-        """The conversation so far, as the model that is in use now is told it."""
-        form, messages = self._form(), []
-        for exchange in self.exchanges:
-            if exchange.form == form:
-                messages.extend(exchange.messages)
-            else:
-                messages.append({"role": "user", "content": exchange.prompt})
-                messages.append({"role": "assistant", "content": exchange.answer or STOPPED})
-        return messages
+        """The conversation so far, in OpenAI form."""
+        return [message for message in self.talk.export("openai_chat") if message["role"] != "system"]
 
     def forget(self) -> int:
-        """Begins a new conversation. Returns how many turns were forgotten."""
-        count = len(self.exchanges)
+        """Begins a new conversation; the one so far stays where it is kept. Returns how many turns it had."""
+        count, system = len(self.exchanges), self.system
         self.exchanges.clear()
+        self.talk = self._new_talk(self.talk)
+        self.talk.system_prompt = system
         return count
+
+    def _new_talk(self, like: LollmsDiscussion | None = None) -> LollmsDiscussion:
+        from ...lollms_discussion import LollmsDiscussion
+
+        manager, metadata = (like.db_manager, like.metadata) if like is not None else (None, {})
+        return LollmsDiscussion.create_new(self.client, manager, workspace_path=self.workspace, metadata=metadata)
+
+    @property
+    def system(self) -> str:
+        """What is said to the model before anything else."""
+        return self.talk.system_prompt
+
+    @system.setter
+    def system(self, value: str) -> None:
+        self.talk.system_prompt = value
 
     def undo(self) -> Exchange | None:
         """Takes the last turn out of the conversation; what it did to files stays."""
-        return self.exchanges.pop() if self.exchanges else None
+        if not self.exchanges:
+            return None
+        gone = self.exchanges.pop()
+        self.talk.active_branch_id = gone.before
+        return gone
+
+    def switch(self, leaf_id: str) -> None:
+        """Goes over to a branch of the conversation."""
+        self.talk.switch_branch(leaf_id)
+        self.exchanges = _exchanges_of(self.talk)
 
     # ---- what is known --------------------------------------------------------------------------------------------------------
 
@@ -207,12 +238,10 @@ class Session:
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------
 
-    def _form(self) -> tuple[bool, bool]:
-        can = self.model.capabilities
-        return can.native_tools, can.json_schema
-
-    def _call_options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         return {
+            "tools": None if self.tools_on else False,
+            "reasoning_effort": self.effort,
             "autonomy_level": self.autonomy,
             "confirm_handler": _everything if self.autonomy == "full_access" else self.confirm or _nobody,
             "user_interaction_handler": self.answer or (lambda _request: None),
@@ -230,7 +259,7 @@ class Session:
                 images.append(path)
         return " ".join(words), images
 
-    def _remember(self, exchange: Exchange) -> None:
+    def _remember(self, exchange: Exchange, begun: bool) -> None:
         usage, self.last = exchange.usage, exchange
         self.turns, self.seconds = self.turns + 1, self.seconds + exchange.seconds
         self.spent.prompt_tokens += usage.prompt_tokens
@@ -240,11 +269,20 @@ class Session:
         exchange.cost = usage.cost(self.prices())
         if exchange.cost is not None:
             self.paid = (self.paid or 0.0) + exchange.cost
-        if len(exchange.messages) < 2:  # nothing came of it: a question without an answer is no part of a conversation
-            return
-        if exchange.messages[-1].get("role") != "assistant":
-            exchange.messages.append({"role": "assistant", "content": STOPPED})
-        self.exchanges.append(exchange)
+        if begun:  # else nothing came of it, not even a question
+            self.exchanges.append(exchange)
+
+
+def _exchanges_of(talk: LollmsDiscussion) -> list[Exchange]:
+    """The turns of a discussion that is gone on with."""
+    found: list[Exchange] = []
+    for message in talk.get_branch():
+        if message.sender_type == "user":
+            found.append(Exchange(message.content, message.parent_id))
+        elif found:
+            found[-1].answer = message.content
+            found[-1].status = str(message.metadata.get("turn_status") or "completed")
+    return found
 
 
 class _Watch:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import LollmsError
-from ..clean import safe_text, shorten
+from ..clean import one_line, safe_text, shorten
 from .approval import Approval, arguments_from, change_of
 from .commands import is_command, run_command
 from .worker import Question, TurnInThread
 
 if TYPE_CHECKING:
+    from ...events import Event
     from .lines import LineReader
     from .session import Session
     from .view import View
@@ -42,6 +44,9 @@ class Terminal:
     def run(self) -> int:
         """Talks until the person leaves. Returns the exit code."""
         self._view.say(f"{self._session.title()} · {self._session.workspace} · /help shows what there is", "dim")
+        if self._session.exchanges:
+            self._view.say(f"Going on with: {one_line(self._session.talk.title, 80)}", "dim")
+        self._offer_to_resume()
         while True:
             try:
                 line = self._reader.prompt(default=self._again)
@@ -55,7 +60,7 @@ class Terminal:
                     if self._command(line):
                         return 0
                 else:
-                    self._turn(line)
+                    self._turn(partial(self._session.turn, line))
             except LollmsError as error:
                 self._view.error(str(error))
             except KeyboardInterrupt:
@@ -63,18 +68,31 @@ class Terminal:
                 self._view.say("Interrupted twice: the program ends.", "yellow")
                 return 130
 
+    def _offer_to_resume(self) -> None:
+        """A conversation whose last turn is not over begins with it, where the person likes."""
+        if not self._session.talk.has_resumable_turn():
+            return
+        said = self._reader.ask("The last turn is not over. Resume it? [Y/n]: ").strip().lower()
+        if said in ("", "y", "yes"):
+            try:
+                self._turn(self._session.resumed)
+            except LollmsError as error:
+                self._view.error(str(error))
+
     def _command(self, line: str) -> bool:
         said = run_command(self._session, line)
         if said.text:
             self._view.say(said.text)
+        if said.plays is not None:
+            self._turn(said.plays)
         self._again = said.prompt
         return said.leave
 
     # ---- a turn ---------------------------------------------------------------------------------------------------------------
 
-    def _turn(self, prompt: str) -> None:
+    def _turn(self, play: Callable[[], Iterator[Event]]) -> None:
         turns = self._session.turns
-        work = TurnInThread(self._session, prompt)
+        work = TurnInThread(self._session, play)
         self._view.begin()
         with _silent_keys(), _interrupts(work, self._view):
             for item in work.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -71,14 +71,14 @@ class TurnInThread:
 
     Args:
         session: The conversation.
-        prompt: What the person said.
+        play: Gives the turn's events.
 
     Attributes:
         cancelled: The person stopped it.
     """
 
-    def __init__(self, session: Session, prompt: str) -> None:
-        self._session, self._prompt = session, prompt
+    def __init__(self, session: Session, play: Callable[[], Iterator[ev.Event]]) -> None:
+        self._session, self._play = session, play
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._over = threading.Event()
         self.cancelled = False
@@ -111,7 +111,7 @@ class TurnInThread:
 
     def _run(self) -> None:
         try:
-            for event in self._session.turn(self._prompt):
+            for event in self._play():
                 if self.cancelled:  # it may have been stopped before there was anything to stop
                     self._session.cancel()
                 self._queue.put(event)
