@@ -331,4 +331,4 @@ def test_one_script_gives_the_same_events_through_a_personality_and_in_memory(tm
 
 def test_importing_a_personality_loads_no_store(python):
     code = "import sys, lollms_client.lollms_personality, lollms_client.lollms_agentic; sys.exit('sqlalchemy' in sys.modules)"
-    assert subprocess.run([python, "-c", code], timeout=60).returncode == 0
+    assert subprocess.run([python, "-c", code], timeout=60, check=False).returncode == 0

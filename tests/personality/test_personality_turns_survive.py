@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from lollms_client.errors import BackendError, NotResumableError, TurnBusyError,
 from lollms_client.lollms_personality import LollmsPersonality
 from lollms_client.testing import Reply, ScriptedTools, call
 
-from .personality_kit import client_of, library
+from .personality_kit import TAGS, client_of, library
 
 ACTOR = Path(__file__).parent / "killed_agent.py"
 LINES = ["one", "two", "three", "three and a half", "four"]
@@ -61,6 +62,37 @@ def test_an_agent_that_was_killed_in_round_three_goes_on_there_in_another_proces
     assert here.checkpoint()["turn_status"] == "completed"
     with pytest.raises(NotResumableError):
         here.resume_turn(lollms_client=client_of())
+
+
+@pytest.mark.req("DG-checkpoint.4", "DG-checkpoint.5", "DG-checkpoint.6", "DG-checkpoint.7", "DG-checkpoint.8", "DG-checkpoint.9")
+def test_a_checkpoint_has_the_documented_keys(tmp_path):
+    seen = []
+
+    def write(name):
+        seen.append(agent.checkpoint())
+        (tmp_path / name).write_text("new")
+        return f"wrote {name}"
+
+    tools = [{"name": "tool_write", "callable": write, "parameters": [{"name": "name"}], "effects": ["write"]}]
+    call_of = '<think>I write.</think><tool>{{"name": "tool_write", "parameters": {{"name": "{}"}}}}</tool>'
+    (tmp_path / "old.txt").write_text("old and long")
+    script = [call_of.format("a.txt"), call_of.format("old.txt"), "never heard"]
+    agent = LollmsPersonality(workspace_path=tmp_path, lollms_client=client_of(*script, capabilities=TAGS), tools=tools)
+    agent.chat("Write.", streaming_callback=lambda chunk, kind: chunk != "Round 3")
+    left = agent.checkpoint()
+    assert [one["turn_status"] for one in (*seen, left)] == ["in_progress", "in_progress", "cancelled"]
+    assert [one["round_count"] for one in (*seen, left)] == [0, 1, 2]
+    assert [one["tool_calls"][-1]["status"] for one in (*seen, left)] == ["started", "started", "done"]
+    history = left["virtual_history"]
+    assert [message["role"] for message in history] == ["user", "assistant", "user", "assistant", "user"]
+    assert history[1]["content"] == script[0]
+    assert history[2]["content"] == '<tool_result name="tool_write">\nwrote a.txt\n</tool_result>'
+    calls = [(one["round"], one["name"], one["parameters"], one["result"]["output"]) for one in left["tool_calls"]]
+    assert calls == [(n, "tool_write", {"name": name}, f"wrote {name}") for n, name in ((1, "a.txt"), (2, "old.txt"))]
+    assert [(c["action"], c["path"]) for c in left["workspace_changes"]] == [("created", "a.txt"), ("modified", "old.txt")]
+    assert abs(left["timestamp"] - time.time()) < 60
+    agent.resume_turn(lollms_client=client_of("Written.", capabilities=TAGS))
+    assert agent.checkpoint()["turn_status"] == "completed"
 
 
 @pytest.mark.req("DG-checkpoint.12")
