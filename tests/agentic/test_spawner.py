@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from lollms_client import LollmsClient
-from lollms_client.errors import ConfigurationError, NotConfiguredError
+from lollms_client.errors import BackendError, ConfigurationError, NotConfiguredError
 from lollms_client.lollms_agentic import SubAgentSpawner, tool_spinoff_agent
 from lollms_client.lollms_personality import LollmsPersonality
 from lollms_client.testing import Reply, ScriptedTools, Usage, call
@@ -142,6 +142,21 @@ def test_the_spinoff_function_has_the_documented_form_and_result(tmp_path):
     parameters = inspect.signature(tool_spinoff_agent).parameters
     assert list(parameters)[:12] == [*names, "effort", "model_name", "dynamic_effort"]
     assert [parameters[n].default for n in list(parameters)[7:12]] == [6, 0.3, "", "", False]
+
+
+def test_a_worker_that_a_tool_asked_for_waits_for_nobody(tmp_path):
+    def share(lollms_client_instance=None):
+        return SubAgentSpawner(lollms_client_instance).spawn("Part.")["error"]
+
+    tools = [{"name": "tool_share", "callable": share, "effects": ["read"]}]
+    scripts = {"Go": [call("tool_share"), BackendError("gone")], "Part": [call("tool_ask_user", question="Which?"), "never"]}
+    client = tree_client(scripts)
+    agent = LollmsPersonality(workspace_path=tmp_path, lollms_client=client, tools=tools)
+    with pytest.raises(BackendError):
+        agent.chat("Go.", ask_user=True)
+    told = requests_of(client, "Go")[1].messages[-1]["content"]
+    assert told == "The worker needed a person, and nobody could be asked: Which?"
+    assert agent.pending() == []
 
 
 def test_a_tool_that_hands_out_tasks_does_so_for_the_turn_that_called_it(tmp_path):

@@ -142,6 +142,16 @@ def test_what_a_worker_cannot_be_given_is_said_and_nothing_starts(tmp_path, orde
     assert len(client.llm.requests) == 2
 
 
+def test_a_worker_has_the_tools_that_were_chosen_and_no_others():
+    chosen = {"None": ["tool_spinoff_agent"], "One": "tool_smell, tool_spinoff_agent", "All": []}
+    scripts = {"Go": [*(spinoff(f"{name}.", tools=tools) for name, tools in chosen.items()), "Done."]}
+    client = tree_client({**scripts, **{name: ["ok"] for name in chosen}}, LOOK)
+    LollmsPersonality(lollms_client=client).chat("Go.")
+    offered = {name: [t["name"] for t in requests_of(client, name)[0].tools] for name in chosen}
+    workers = ["tool_spinoff_agent"]
+    assert offered == {"None": workers, "One": ["tool_smell", *workers], "All": ["tool_look", "tool_smell", *workers]}
+
+
 def test_a_tag_without_a_task_is_told_to_the_model():
     client = tree_client({"Go": ['<agent name="x"><task></task></agent>', "Sorry."]}, LOOK, TAGS)
     chat = LollmsPersonality(lollms_client=client).chat("Go.")

@@ -228,7 +228,7 @@ class Delegation:
                     )
                     return failure(said, status_code=429)
                 worker = self._new(order, place)
-                if not self._may_begin(place, site):
+                if not self._may_begin(site):
                     said = f"This turn has had {self.max_per_turn} workers, which is the limit. Do the rest yourself."
                     return failure(said, status_code=429)
             elif (over := self._over(known, place)) is not None:
@@ -241,7 +241,7 @@ class Delegation:
         except LollmsError as error:
             return failure(f"The worker {order.agent_name!r} failed: {error}")
 
-    def _may_begin(self, place: WorkPlace, site: WorkSite | None) -> bool:
+    def _may_begin(self, site: WorkSite | None) -> bool:
         """Counts a worker that is about to begin, where there may be one more."""
         with self._lock:
             if self._earlier is None:
@@ -282,12 +282,9 @@ class Delegation:
             "name": order.agent_name,
             "system_prompt": worker_prompt(order, self._role, place.workspace),
             "model_name": order.model_name,
-            "tools": [name for name in order.tools if name != SPINOFF.name],
+            "tools": [name for name in order.tools if name != SPINOFF.name] if order.tools else None,
         }
-        tools = place.tools
-        if facts["tools"]:
-            tools = JoinedTools([place.tools] if place.tools is not None else [], facts["tools"])
-        host = self._host(self._model(order.model_name, place), tools, place, facts)
+        host = self._host(self._model(order.model_name, place), _chosen(place.tools, facts["tools"]), place, facts)
         return _Worker(host, self._options(order, place, material))
 
     def _go_on(self, turn_id: str, place: WorkPlace) -> _Worker:
@@ -297,9 +294,8 @@ class Delegation:
         lease, stored = self._store.claim(turn_id)
         facts: dict[str, Any] = stored.row.facts["worker"]
         there = {spec.name: spec for spec in place.tools.specs()} if place.tools is not None else {}
-        tools = place.tools
-        if place.tools is not None and facts["tools"]:
-            tools = JoinedTools([place.tools], [name for name in facts["tools"] if name in there])
+        chosen = facts["tools"]
+        tools = _chosen(place.tools, [name for name in chosen if name in there] if chosen is not None else None)
         try:
             model = self._model(str(facts["model_name"]), place)
             packed, resumed = resumption(stored, there)
@@ -378,19 +374,30 @@ class Delegation:
                         end = event
         assert end is not None, "a turn's last event is TurnEnded, or it raises"
         if asked:
-            return self._waits(asked, place)
+            return self._waits(turn_id, asked, place)
         return report(Outcome.of_end(turn_id, end, prices_of(worker.host.model)))
 
-    def _waits(self, asked: list[ApprovalRequested], place: WorkPlace) -> dict[str, Any]:
+    def _waits(self, turn_id: str, asked: list[ApprovalRequested], place: WorkPlace) -> dict[str, Any]:
         reason = "; ".join(dict.fromkeys(one.reason for one in asked if one.reason))
         if self._store is None or place.parent is None or not place.may_wait:
-            return failure(f"The worker needed a person, and nobody could be asked: {reason}", status_code=403)
+            said = f"The worker needed a person, and nobody could be asked: {reason}"
+            if self._store is not None:
+                from .._store.turns import close
+
+                with self._store.db.write() as tx:
+                    close(tx, turn_id, said)
+            return failure(said, status_code=403)
         waiting = [
             {"call": asdict(one.call), "ticket": one.ticket, "reason": one.reason, "kind": one.kind, "turn_id": one.turn_id}
             for one in asked
         ]
         waits = {"status": "pending", "kind": "worker", "ticket": place.parent[1], "reason": reason, "waiting": waiting}
         return failure("The worker waits for a person.", status_code=202, **waits)
+
+
+def _chosen(tools: Tools | None, names: Sequence[str] | None) -> Tools | None:
+    """The tools of these names, all where no names are given."""
+    return tools if names is None else JoinedTools([tools] if tools is not None else [], names)
 
 
 def _earlier_workers(site: WorkSite | None) -> int:

@@ -123,4 +123,6 @@ def report(outcome: Outcome) -> dict[str, Any]:
     if outcome.status == "cancelled":
         return failure("The worker was cancelled.", output=outcome.output, status_code=499, **more)
     said = f" Its last words: {outcome.output}" if outcome.output else ""
-    return failure(f"The worker stopped at {outcome.reason or outcome.status}.{said}", output=outcome.output, **more)
+    if outcome.status == "limit":
+        return failure(f"The worker stopped at {outcome.reason}.{said}", output=outcome.output, **more)
+    return failure(f"{outcome.reason or outcome.status}{said}", output=outcome.output, **more)

@@ -23,7 +23,7 @@ class WorkerHost(DurableHost):
         store: Where turns are stored.
         row: What is known about a new turn.
         lease: The right to go on with an old one.
-        facts: `{"name", "system_prompt", "model_name", "tools"}`: what a worker was given when it began.
+        facts: `{"name", "system_prompt", "model_name", "tools"}`: what a worker was given when it began; no tools for all.
     """
 
     model: Model
@@ -55,7 +55,7 @@ def ended(stored: StoredTurn) -> str:
     One that stopped at a limit is over: its parent hears of it, and decides.
     """
     if stored.row.status == "completed":
-        return "completed"
+        return "closed" if stored.row.state.get("closed") else "completed"
     return "limit" if stored.row.state.get("limited") else ""
 
 
