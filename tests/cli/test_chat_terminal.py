@@ -241,9 +241,10 @@ def test_ctrl_c_stops_a_turn_that_asked_something_before(tmp_path):
 
 
 def test_a_second_ctrl_c_ends_the_program_where_the_turn_does_not_end(tmp_path):
-    with Talk(tmp_path, "[lambda r: __import__('threading').Event().wait(60) and '']") as talk:
+    stuck = "(say() for say in (lambda: 'It has begun.\\n\\n', lambda: __import__('threading').Event().wait(60) and ''))"
+    with Talk(tmp_path, f"[lambda r: Reply({stuck})]") as talk:
         talk.type("go\r")
-        talk.wait("waiting for the model")
+        talk.wait("It has begun")
         talk.type(CTRL_C)
         talk.wait("stopping")
         assert talk.end(CTRL_C) == 130
