@@ -13,7 +13,7 @@ from doc_pages import REPO, Block
 
 PLAYER = Path(__file__).with_name("doc_player.py")
 HARMLESS = (
-    ("bindings", "list"), ("bindings", "show"), ("bindings", "new"), ("bindings", "check"), ("config", "path"), ("config", "set"),
+    ("bindings", "list"), ("bindings", "show"), ("bindings", "new"), ("bindings", "check"), ("config", "path"), ("discussions", "list"), ("config", "set"),
     ("config", "show"), ("config", "profiles"), ("doctor",), ("models", "home"), ("models", "list"), ("models", "show"),
     ("tools", "call"), ("tools", "list"), ("tools", "schema"),
 )  # fmt: skip
