@@ -1,7 +1,7 @@
 """A turn that is killed goes on where it was: the same work by an agent in its workspace, and in a conversation.
 
-Run it with `python examples/turns_that_survive.py`, stop it in the middle (Ctrl-C, or `kill -9` from another terminal), and run it
-again. The first run needs the model: `lollms models pull`.
+Run it with `python examples/turns_that_survive.py`, stop it in the middle (Ctrl-C, or `kill -9` from another terminal), and run
+it again. The first run needs the model: `lollms models pull`.
 """
 
 from pathlib import Path
