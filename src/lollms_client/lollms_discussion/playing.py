@@ -120,10 +120,11 @@ class Going(Branches):
                 if closes is not None:
                     insert_message(tx, branch[-1])
                     close(tx, closes.row.id, "the conversation went on without it")
+                self._write_row(tx, message.id)
                 if isinstance(said, str):
-                    self._write_into(tx, [message], message.id)
+                    insert_message(tx, message)
 
-            self._settle_row()
+            self.commit()
             host = self._host(row, facts, sent.history, begin, message)
             playing = Playing(host, message, sources, sent.compressed)
             yield self._set_up(stack, options, offered, playing, workers)
@@ -205,11 +206,6 @@ class Going(Branches):
     def _closed_branch(self, stored: StoredTurn) -> list[LollmsMessage]:
         """A branch with the answer that was not over as its last message."""
         return [*self._branch(stored.row.user_message_id), self._so_far(stored)]
-
-    def _settle_row(self) -> None:
-        """A turn knows its discussion by its row: it is there before the turn is."""
-        if not self._stored:
-            self.commit()
 
     def _call_options(self, given: dict[str, Any]) -> dict[str, Any]:
         said = {name: given.pop(name) for name in _OF_CALLS if given.get(name) is not None}
@@ -352,9 +348,8 @@ class Going(Branches):
     def _begins(self, message: LollmsMessage) -> None:
         """The person's message is written: the discussion stands there now."""
         with self._lock:
-            if self._row.active_leaf != message.id:
-                self._row.active_leaf = message.id
-            self._is_written()
+            self._row.active_leaf = message.id
+            self._row_is_written()
 
     def _ends(self, playing: Playing) -> None:
         answer = playing.host.message

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .._media import normalize_image_input
 from .._store import messages as store
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from .manager import LollmsDataManager
 
 __all__ = ["SENDER_TYPES", "Thread", "image_urls", "title_of"]
+
+T = TypeVar("T")
 
 SENDER_TYPES = ("user", "assistant", "system")
 _OURS = "_lollms"
@@ -155,8 +159,7 @@ class Thread:
     def get_messages(self) -> list[LollmsMessage]:
         """All its messages, of every branch, in the order in which they were written."""
         with self._lock:
-            with self._db.read() as tx:
-                found = store.messages(tx, self.id) if self._stored else []
+            found: list[LollmsMessage] = self._read(lambda tx: store.messages(tx, self.id), [])
             return [*found, *self._held.values()]
 
     def get_message(self, message_id: str) -> LollmsMessage:
@@ -168,8 +171,7 @@ class Thread:
         with self._lock:
             if message_id in self._held:
                 return self._held[message_id]
-            with self._db.read() as tx:
-                found = store.message(tx, message_id)
+            found = self._read(lambda tx: store.message(tx, message_id), None)
             if found is None or found.discussion_id != self.id:
                 raise self._unknown(message_id)
             return found
@@ -193,24 +195,26 @@ class Thread:
                 late.append(self._held[here])
                 here = late[-1].parent_id
             found: list[LollmsMessage] = []
-            if here is not None:
-                with self._db.read() as tx:
-                    found = store.branch(tx, here)
+            if (last := here) is not None:
+                found = self._read(lambda tx: store.branch(tx, last), [])
                 if not found or found[-1].discussion_id != self.id:
                     raise self._unknown(here)
         return [*found, *reversed(late)]
 
     def _skeleton(self) -> list[tuple[str, str | None]]:
         """Id and parent of each message, parents before their children, otherwise in the order in which they were written."""
-        with self._db.read() as tx:
-            found = skeleton(tx, self.id) if self._stored else []
+        found: list[tuple[str, str | None]] = self._read(lambda tx: skeleton(tx, self.id), [])
         return [*found, *((m.id, m.parent_id) for m in self._held.values())]
 
     def _has(self, message_id: str) -> bool:
-        if message_id in self._held:
-            return True
+        return message_id in self._held or self._read(lambda tx: home_of(tx, message_id), None) == self.id
+
+    def _read(self, look: Callable[[Tx], T], nothing: T) -> T:
+        """What stands in the store; nothing, and the store is not even opened, while it knows nothing of this discussion."""
+        if not self._stored:
+            return nothing
         with self._db.read() as tx:
-            return home_of(tx, message_id) == self.id
+            return look(tx)
 
     def _demand(self, message_id: str) -> None:
         if not self._has(message_id):
@@ -260,6 +264,7 @@ class Thread:
             message.parent_id = parent_id
             if message.id in self._held:
                 raise ConfigurationError(f"There is a message {message.id!r} in this discussion already.")
+            message.created_at = message.created_at or time.time()
             self._entitle(message)
             if self.autosave:
                 self._write([message])
@@ -283,8 +288,8 @@ class Thread:
         message = LollmsMessage(values.pop("id", "") or new_id(), None, sender, kind, content, **values, discussion_id=self.id)
         if message.images:
             message.images = image_urls(message.images)
-            flags = message.active_images
-            message.active_images = [bool(f) for f in flags] + [True] * (len(message.images) - len(flags))
+            flags = [bool(f) for f in message.active_images[: len(message.images)]]
+            message.active_images = flags + [True] * (len(message.images) - len(flags))
         if message.metadata and not self.autosave:
             _demand_json(message.metadata)  # now, and not when it is written with others
         return message
@@ -308,15 +313,13 @@ class Thread:
     def _write(self, more: Sequence[LollmsMessage] = ()) -> None:
         """Writes what is held, and further messages, of which the last one ends the branch that is open."""
         with self._db.write() as tx:
-            self._write_into(tx, more, more[-1].id if more else self.active_branch_id)
-        self._is_written()
-
-    def _write_into(self, tx: Tx, more: Sequence[LollmsMessage], active_leaf: str | None) -> None:
-        """Writes within a larger write; `_is_written` is to be called once that is through."""
-        self._write_row(tx, active_leaf)
-        store.insert_messages(tx, [*self._held.values(), *more])
+            self._write_row(tx, more[-1].id if more else self.active_branch_id)
+            store.insert_messages(tx, [*self._held.values(), *more])
+        self._held.clear()
+        self._row_is_written()
 
     def _write_row(self, tx: Tx, active_leaf: str | None) -> None:
+        """Writes what is known about the discussion; `_row_is_written` is to be called once the transaction is through."""
         metadata = self._all_metadata()
         if not self._stored:
             row = self._row
@@ -335,10 +338,11 @@ class Thread:
         else:
             update_discussion(tx, self.id, active_leaf=active_leaf)
 
-    def _is_written(self) -> None:
-        self._held.clear()
+    def _row_is_written(self) -> None:
         self._stored, self._changed = True, False
-        self._row.metadata = json.loads(json.dumps(self._all_metadata()))
+        metadata = self._all_metadata()
+        if metadata != self._row.metadata:
+            self._row.metadata = deepcopy(metadata)
 
     def _all_metadata(self) -> dict[str, Any]:
         own = {name: value for name, value in self._own.items() if value}
