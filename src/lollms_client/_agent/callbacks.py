@@ -55,6 +55,9 @@ def _call(event: Any) -> dict[str, Any]:
     return {"round": event.round, "id": event.call.id, "name": event.call.name, "parameters": event.call.arguments}
 
 
+_NOTICES = {"context_compression": MSG_TYPE.MSG_TYPE_CONTEXT_COMPRESSION}
+"""Kinds of notices that have a type of their own."""
+
 _TELLERS: dict[type[ev.Event], Callable[[Any], _Told]] = {
     ev.TextDelta: lambda e: (e.text, MSG_TYPE.MSG_TYPE_CHUNK, None),
     ev.ThoughtDelta: lambda e: (e.text, MSG_TYPE.MSG_TYPE_THOUGHT_CHUNK, None),
@@ -73,7 +76,7 @@ _TELLERS: dict[type[ev.Event], Callable[[Any], _Told]] = {
     ev.ToolCall: lambda e: (e.name, MSG_TYPE.MSG_TYPE_TOOL_CALL, {"id": e.id, "name": e.name, "parameters": e.arguments}),
     ev.Notice: lambda e: (
         e.text,
-        MSG_TYPE.MSG_TYPE_WARNING if e.level == "warning" else MSG_TYPE.MSG_TYPE_INFO,
+        _NOTICES.get(e.kind) or (MSG_TYPE.MSG_TYPE_WARNING if e.level == "warning" else MSG_TYPE.MSG_TYPE_INFO),
         {"kind": e.kind},
     ),
     ev.ApprovalRequested: lambda e: (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._tools.spec import ToolSpec
     from .turn import Turn
 
-__all__ = ["DurableHost", "checkpoint", "partial_answer", "resumption", "stored_options", "transcript"]
+__all__ = ["DurableHost", "checkpoint", "kept_status", "partial_answer", "resumption", "stored_options", "transcript"]
 
 _KEPT = ("rounds", "stalls", "repeats", "effort", "code_intent", "changes", "artefacts")
 """What of a state is written with each round; the rest follows from the rounds themselves."""
@@ -123,7 +123,7 @@ class DurableHost:
         """Stores how the turn ended, and what of its last round is not stored yet; the lease is given back."""
         if self.lease is None:
             return
-        kept = "cancelled" if status in ("limit", "pending_tool") else status
+        kept = kept_status(status)
         now = ended if ended is not None else turn.state.open
         last = None
         if now is not None and (ended is not None or now.read):
@@ -160,6 +160,11 @@ class DurableHost:
             for position, record in now.records.items()
             if position not in self._results and record.result.get("status_code") != 499
         }
+
+
+def kept_status(status: str) -> str:
+    """The status under which a turn is stored that ended as the loop says (CONTRACT A13)."""
+    return "cancelled" if status in ("limit", "pending_tool") else status
 
 
 # ---- from a turn to what is stored ------------------------------------------------------------------------------------------

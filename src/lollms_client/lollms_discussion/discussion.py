@@ -11,6 +11,7 @@ from .._store.artefacts import StoredArtefacts
 from .._store.discussions import DiscussionRow, discussion
 from .._store.ids import new_id
 from ..errors import ConfigurationError, UnknownNameError
+from .context import Memory
 from .export import exported
 from .manager import LollmsDataManager
 from .turns import Turns
@@ -68,6 +69,7 @@ class LollmsDiscussion(Turns):
             row = DiscussionRow(discussion_id or new_id(), title or "", time.time(), 0.0, None, None, {})
         super().__init__(lollmsClient, manager, row, stored=stored, autosave=autosave)
         self.max_context_size = max_context_size
+        self._memory = Memory()
         for name, value in (("title", title), ("system_prompt", system_prompt), ("workspace_path", workspace_path)):
             if value is not None and value != getattr(self, name):
                 setattr(self, name, value)
@@ -118,7 +120,8 @@ class LollmsDiscussion(Turns):
         Raises:
             UnknownNameError: There is no such form.
         """
-        return exported(self.get_branch(branch_tip_id), self.system_prompt, fmt)
+        tags = self.lollmsClient.thinking_tags() if self.lollmsClient is not None else ()
+        return exported(self.get_branch(branch_tip_id), self.system_prompt, fmt, tags)
 
     # ---- artefacts ------------------------------------------------------------------------------------------------------------
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .._media import normalize_image_input
 from .._store.messages import LollmsMessage
+from .._text.thinking import remove_thinking_blocks
 from ..errors import UnknownNameError
 
-__all__ = ["FORMATS", "NOTHING_SAID", "as_openai", "exported"]
+__all__ = ["FORMATS", "NOTHING_SAID", "as_openai", "exported", "without_thoughts"]
 
 NOTHING_SAID = "(The turn ended here, before an answer.)"
 """What is sent of an answer that says nothing: questions and answers take turns, and servers refuse an empty one."""
@@ -29,6 +31,13 @@ def as_openai(message: LollmsMessage) -> dict[str, Any]:
         return {"role": message.sender_type, "content": message.content}
     parts: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content else []
     return {"role": "user", "content": [*parts, *(normalize_image_input(image) for image in images)]}
+
+
+def without_thoughts(message: LollmsMessage, tags: tuple[tuple[str, str], ...] = ()) -> LollmsMessage:
+    """A message without what a model thought, where that stands in its text."""
+    if message.sender_type != "assistant" or not (tags or "think" in message.content.lower()):
+        return message
+    return replace(message, content=remove_thinking_blocks(message.content, tags))
 
 
 def _openai(messages: Sequence[LollmsMessage], system: str) -> list[dict[str, Any]]:
@@ -68,12 +77,18 @@ FORMATS: dict[str, Callable[[Sequence[LollmsMessage], str], Any]] = {
 }
 
 
-def exported(messages: Sequence[LollmsMessage], system: str, form: str) -> Any:
-    """A branch in a form.
+def exported(messages: Sequence[LollmsMessage], system: str, form: str, thinking_tags: tuple[tuple[str, str], ...] = ()) -> Any:
+    """A branch in a form, without thoughts.
+
+    Args:
+        messages: The branch.
+        system: The system prompt.
+        form: One of `FORMATS`. Ollama takes no addresses of pictures: there, pictures that are only known by theirs are left out.
+        thinking_tags: Further pairs of markers that enclose a model's thoughts.
 
     Raises:
         UnknownNameError: There is no such form.
     """
     if form not in FORMATS:
         raise UnknownNameError("format of an export", form, FORMATS)
-    return FORMATS[form](messages, system)
+    return FORMATS[form]([without_thoughts(m, thinking_tags) for m in messages], system)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._agent.callbacks import drain
-from .._agent.dialects import choose_dialect
+from .._agent.dialects import Dialect, choose_dialect
 from .._agent.durable import partial_answer, resumption
 from .._agent.options import TurnOptions, turn_options
 from .._agent.questions import AskUser
@@ -18,17 +20,35 @@ from .._bindings.answers import adapted
 from .._client.handed import AS_CONFIGURED, HandedTools, call_options
 from .._client.workers import workers_of
 from .._store.artefacts import StoredArtefacts
-from .._store.discussions import update_discussion
+from .._store.discussions import discussion, update_discussion
 from .._store.ids import new_id
 from .._store.messages import LollmsMessage, insert_message
 from .._store.turns import TurnRow, close
-from ..errors import ConfigurationError, NotConfiguredError, NotResumableError
-from ..events import ApprovalRequested, Event, TurnEnded, TurnStarted
+from ..errors import (
+    CancelledError,
+    ConfigurationError,
+    ContextWindowError,
+    LollmsError,
+    NotConfiguredError,
+    NotResumableError,
+)
+from ..events import (
+    ApprovalRequested,
+    ArtefactSaved,
+    Event,
+    Notice,
+    RoundEnded,
+    RoundStarted,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    WorkerStarted,
+)
 from ..lollms_personality.knowledge import looked_up, own_knowledge, sources_text
 from ..lollms_types import MSG_TYPE
 from .branches import Branches
-from .context import Context
-from .host import DiscussionHost
+from .context import Context, Memory, Sent
+from .host import DiscussionHost, Unready
 
 if TYPE_CHECKING:
     from .._agent.ports import Tools
@@ -36,15 +56,61 @@ if TYPE_CHECKING:
     from .._bindings.answers import StreamingCallback
     from .._http import CancelToken
     from .._store.db import Tx
-    from .._store.turns import StoredTurn
+    from .._store.turns import Lease, StoredTurn
     from ..lollms_core import LollmsClient
-    from ..lollms_llm_binding import LollmsLLMBinding
 
-__all__ = ["Going", "Playing"]
+__all__ = ["Going", "Playing", "Said"]
 
 _KEPT_OF_CALLS = ("autonomy_level", "autonomy_levels", "defer_approval")
 """What of a turn's policy is stored with it: whoever goes on with it does so under the same, unless they say otherwise."""
 _OF_CALLS = ("user_interaction_handler", "autonomy_level", "autonomy_levels", "defer_approval")
+_WAITING = ("waiting_approval", "waiting_user")
+_GONE_ON = "the conversation went on without it"
+
+
+@dataclass(slots=True)
+class Said:
+    """What a new turn answers.
+
+    Attributes:
+        message: The person's message.
+        is_new: Whether it is written with the turn; else it is there, and answered once more.
+        before: The branch above it.
+        partial: Answers that were not over, as far as they came; they are written with the turn.
+        closes: Turns that nobody will go on with now.
+    """
+
+    message: LollmsMessage
+    is_new: bool
+    before: list[LollmsMessage]
+    partial: list[LollmsMessage] = field(default_factory=list)
+    closes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long the model took in this go at a turn, and how many tokens came of it."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    _since: float | None = None
+
+    def hear(self, event: Event) -> None:
+        """Takes the next event of the turn."""
+        if isinstance(event, RoundStarted):
+            self._since = time.perf_counter()
+            return
+        if isinstance(event, RoundEnded):
+            self.tokens += event.usage.completion_tokens
+        if self._since is not None and isinstance(
+            event, (RoundEnded, ToolStarted, WorkerStarted, ArtefactSaved, ApprovalRequested)
+        ):
+            self.seconds += time.perf_counter() - self._since
+            self._since = None
+
+    def speed(self) -> float | None:
+        """Tokens a second, None where nothing was measured."""
+        return self.tokens / self.seconds if self.tokens and self.seconds else None
 
 
 @dataclass(slots=True)
@@ -52,20 +118,22 @@ class Playing:
     """A turn that is being played.
 
     Attributes:
-        events: What happens in it.
-        token: Ends it.
         host: Where it lives.
         asked: The person's message.
         sources: The texts that were looked up for it.
-        pending: What it asked a person.
         compressed: How many parts of the conversation were summarised for it.
+        pace: How fast the model is.
         turn_id: Names it.
+        pending: What it asked a person.
+        events: What happens in it.
+        token: Ends it.
     """
 
     host: DiscussionHost
     asked: LollmsMessage
     sources: list[dict[str, Any]]
-    compressed: int = 0
+    compressed: int
+    pace: Pace
     turn_id: str = ""
     pending: list[dict[str, Any]] = field(default_factory=list)
     events: Iterator[Event] = field(default_factory=lambda: iter(()))
@@ -76,61 +144,45 @@ class Going(Branches):
     """How turns of a discussion are set up and played."""
 
     max_context_size: int | None
+    _memory: Memory
 
     # ---- what the façade calls ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _begun(
-        self, said: str | LollmsMessage, personality: Any, tip: str | None, tools: Any, given: dict[str, Any]
-    ) -> Iterator[Playing]:
-        """A new turn; `said` is new words of the person, or a message that is answered once more."""
+    def _begun(self, said: Said, given: Mapping[str, Any]) -> Iterator[Playing]:
+        """A new turn; `given` is what `chat` was given."""
         client, given = self._client(), dict(given)
-        parent_id, closes = self._where(said, tip)
         with ExitStack() as stack:
             calls = self._call_options(given)
-            images = given.pop("images", None)
-            offered = self._offered(stack, tools, personality, bool(given.pop("ask_user", False)))
-            workers, rag = bool(given.pop("workers", False)), bool(given.pop("use_rag", False))
-            if isinstance(said, str):
-                message = self._made(client.user_name, "user", said, {"images": list(images or ())})
-                message.parent_id = parent_id
-                self._entitle(message)
-            else:
-                message = said
-            llm = client.need("llm")
-            dialect = choose_dialect(llm.capabilities, given.get("dialect") or "")
+            tools, personality = given.pop("tools", None), given.pop("personality", None)
+            ask, workers, rag = (bool(given.pop(name, False)) for name in ("ask_user", "workers", "use_rag"))
+            offered = self._offered(stack, tools, personality, ask)
             source = getattr(personality, "data_source", None)
+            message = said.message
             sources = looked_up(source, client, message.content, retrieves=source is not None or rag, from_client=rag)
+            material = sources_text(sources)
+            options = self._options(message, given, calls, material)
+            dialect = choose_dialect(client.need("llm").capabilities, options.dialect)
             system = self._system_prompt(personality, source)
-            specs = offered.specs() if offered is not None else ()
-            fixed = "\n".join([system, dialect.instructions(tuple(specs)), message.content, sources_text(sources)])
-            branch = self._closed_branch(closes) if closes is not None else self._branch(parent_id)
-            sent = Context(client, self.db_manager, self.id, dialect.name, self._budget(llm)).of(branch, fixed)
-            before = f"What was said before:\n{sent.summary}" if sent.summary else ""
+            fixed = _fixed(system, dialect, offered, f"{message.content}\n{material}")
+            sent, why = self._sent(said.before, fixed, dialect.name, options)
             facts = {
-                "system_prompt": "\n\n".join(filter(None, [system, before])),
+                "system_prompt": _with_summary(system, sent),
                 "after": sent.after,
                 "sources": sources,
                 "calls": {name: calls[name] for name in _KEPT_OF_CALLS if name in calls},
+                **({"unready": True} if why is not None else {}),
             }
-            options = self._options(message, given, calls, sources_text(sources))
             row = TurnRow("", new_id(), discussion_id=self.id, user_message_id=message.id)
-
-            def begin(tx: Tx) -> None:
-                if closes is not None:
-                    insert_message(tx, branch[-1])
-                    close(tx, closes.row.id, "the conversation went on without it")
-                self._write_row(tx, message.id)
-                if isinstance(said, str):
-                    insert_message(tx, message)
-
-            self.commit()
-            host = self._host(row, facts, sent.history, begin, message)
-            playing = Playing(host, message, sources, sent.compressed)
-            yield self._set_up(stack, options, offered, playing, workers)
+            self.commit()  # a turn stands on what is stored
+            pace = Pace()
+            host = self._host(row, facts, sent, lambda tx: self._write_said(tx, said), pace)
+            playing = Playing(host, message, sources, sent.compressed, pace)
+            yield self._set_up(stack, options, offered, playing, workers, why=why)
 
     @contextmanager
     def _continued(self, ai_message_id: str | None, given: Mapping[str, Any]) -> Iterator[Playing]:
+        """A turn that was interrupted."""
         client, given = self._client(), dict(given)
         tools, personality = given.pop("tools", None), given.pop("personality", None)
         stored = self._to_resume(ai_message_id)
@@ -139,17 +191,26 @@ class Going(Branches):
             ask, workers = bool(given.pop("ask_user", False)), bool(given.pop("workers", False))
             offered = self._offered(stack, tools, personality, ask)
             lease, stored = self.db_manager.turns.claim(stored.row.id)
-            stack.callback(_abandon_if_held, lease)
+            hosts: list[DiscussionHost] = []
+            stack.callback(_give_up, lease, hosts)
             packed, resumed = resumption(stored, {s.name: s for s in offered.specs()} if offered is not None else {})
-            facts = stored.row.facts["discussion"]
+            facts = dict(stored.row.facts["discussion"])
             options = self._once_more(packed, given, {**facts["calls"], **calls}, resumed.state.rounds)
             message = self.get_message(str(stored.row.user_message_id))
-            context = Context(client, self.db_manager, self.id, resumed.dialect, None)
-            sent = context.of(self._branch(message.parent_id), "", facts["after"] or "")
-            host = self._host(stored.row, facts, sent.history, lambda tx: None, message, lease)
+            branch, why = self._branch(message.parent_id), None
+            if facts.get("unready"):
+                dialect = choose_dialect(client.need("llm").capabilities, resumed.dialect)
+                fixed = _fixed(facts["system_prompt"], dialect, offered, message.content)
+                sent, why = self._sent(branch, fixed, resumed.dialect, options)
+                facts["system_prompt"] = _with_summary(facts["system_prompt"], sent)
+            else:
+                sent = self._context(resumed.dialect).of(branch, "", facts["after"] or "")
+            pace = Pace()
+            host = self._host(stored.row, facts, sent, lambda tx: None, pace, lease)
+            hosts.append(host)
             host.go_on(resumed.state.open)
-            playing = Playing(host, message, facts["sources"], turn_id=stored.row.id)
-            yield self._set_up(stack, options, offered, playing, workers, resumed)
+            playing = Playing(host, message, facts["sources"], sent.compressed, pace, stored.row.id)
+            yield self._set_up(stack, options, offered, playing, workers, resumed, why)
 
     def _drained(self, playing: Playing, callback: StreamingCallback | None) -> dict[str, Any]:
         callback = callback if callback is not None else self._client().callback
@@ -182,11 +243,79 @@ class Going(Branches):
 
     @staticmethod
     def _told_first(playing: Playing) -> Iterator[tuple[str, MSG_TYPE, dict[str, Any]]]:
-        """What a callback hears before the turn."""
-        if playing.compressed:
-            told = "The conversation so far was summarised."
-            yield told, MSG_TYPE.MSG_TYPE_CONTEXT_COMPRESSION, {"parts": playing.compressed}
+        """What a callback hears before the turn: which messages its pieces belong to."""
         yield playing.asked.content, MSG_TYPE.MSG_TYPE_NEW_MESSAGE, {"id": playing.asked.id, "sender_type": "user"}
+        if playing.sources:
+            told = f"{len(playing.sources)} texts were found"
+            yield told, MSG_TYPE.MSG_TYPE_SOURCES_LIST, {"sources": playing.sources}
+        yield "", MSG_TYPE.MSG_TYPE_NEW_MESSAGE, {"id": playing.host.row.ai_message_id, "sender_type": "assistant"}
+
+    # ---- what a turn answers --------------------------------------------------------------------------------------------------
+
+    def _new_words(self, text: str, tip: str | None, images: Any) -> Said:
+        """New words of the person behind a message, None for the last one of the branch that is open.
+
+        Where the answer there is not over, it stands as far as it came, and nobody will go on with its turn. One that waits for
+        the person goes on waiting: what was not decided about is not decided by talking of something else.
+        """
+        parent = self._tip(tip)
+        before, partial, closes = self._branch(parent), [], []
+        stored = self._open_turn(parent) if parent is not None else None
+        if stored is not None:
+            cut = self._so_far(stored)
+            if stored.row.status in _WAITING:
+                about = {name: value for name, value in cut.metadata.items() if name != "turn_id"}
+                cut = replace(cut, id=new_id(), metadata={**about, "part_of": stored.row.id})
+            else:
+                closes.append(stored.row.id)
+                cut.metadata.update(turn_status="completed", ended_as=stored.row.status)
+            partial.append(cut)
+            before.append(cut)
+            parent = cut.id
+        return Said(self._asked(text, parent, images), True, before, partial, closes)
+
+    def _other_words(self, message_id: str, text: str, images: Any) -> Said:
+        """Other words in the place of those that a person said."""
+        message = self.get_message(message_id)
+        if message.sender_type != "user":
+            raise ConfigurationError(f"{message_id} is not a person's message ({message.sender}): it cannot be said otherwise.")
+        if images is None:
+            images = [image for image, active in zip(message.images, message.active_images, strict=True) if active]
+        return Said(self._asked(text, message.parent_id, images), True, self._branch(message.parent_id))
+
+    def _once_again(self, message_id: str | None) -> Said:
+        """A person's message that is answered once more; turns that did not come to an answer are over with that."""
+        branch = self._branch(self._tip(message_id))
+        asked = next((m for m in reversed(branch) if m.sender_type == "user"), None)
+        if asked is None:
+            raise ConfigurationError("There is nothing to answer: no message of the branch is a person's.")
+        said = Said(asked, False, branch[: branch.index(asked)])
+        for row in self._open_rows():
+            if row.user_message_id != asked.id or row.status in _WAITING or self.db_manager.turns.is_held(row.id):
+                continue
+            stored = self.db_manager.turns.load(row.id)
+            assert stored is not None
+            said.closes.append(row.id)
+            cut = self._so_far(stored)
+            cut.metadata.update(turn_status="completed", ended_as=row.status)
+            said.partial += [cut] if cut.content else []
+        return said
+
+    def _asked(self, text: str, parent_id: str | None, images: Any) -> LollmsMessage:
+        message = self._made(self._client().user_name, "user", text, {"images": list(images or ())})
+        message.parent_id = parent_id
+        self._entitle(message)
+        return message
+
+    def _write_said(self, tx: Tx, said: Said) -> None:
+        """Writes what belongs to the beginning of a turn."""
+        for turn_id in said.closes:
+            close(tx, turn_id, _GONE_ON)
+        for cut in said.partial:
+            insert_message(tx, cut)
+        self._write_row(tx, said.message.id)
+        if said.is_new:
+            insert_message(tx, said.message)
 
     # ---- its parts ------------------------------------------------------------------------------------------------------------
 
@@ -194,18 +323,6 @@ class Going(Branches):
         if self.lollmsClient is None:
             raise NotConfiguredError("This discussion has no client, so nobody can answer: give it one as lollmsClient.")
         return self.lollmsClient
-
-    def _where(self, said: str | LollmsMessage, tip: str | None) -> tuple[str | None, StoredTurn | None]:
-        """What the turn follows, and a turn that is closed because the conversation goes on without it."""
-        if not isinstance(said, str):
-            return said.parent_id, None
-        parent = self._tip(tip)
-        stored = self._open_turn(parent) if parent is not None else None
-        return (stored.row.ai_message_id, stored) if stored is not None else (parent, None)
-
-    def _closed_branch(self, stored: StoredTurn) -> list[LollmsMessage]:
-        """A branch with the answer that was not over as its last message."""
-        return [*self._branch(stored.row.user_message_id), self._so_far(stored)]
 
     def _call_options(self, given: dict[str, Any]) -> dict[str, Any]:
         said = {name: given.pop(name) for name in _OF_CALLS if given.get(name) is not None}
@@ -228,8 +345,24 @@ class Going(Branches):
         parts = [self.system_prompt, str(getattr(personality, "system_prompt", "") or "").strip(), own_knowledge(source)]
         return "\n\n".join(filter(None, parts))
 
-    def _budget(self, llm: LollmsLLMBinding) -> int | None:
-        return self.max_context_size or llm.capabilities.context_size
+    def _sent(
+        self, branch: list[LollmsMessage], fixed: str, dialect: str, options: TurnOptions
+    ) -> tuple[Sent, LollmsError | None]:
+        """What goes before a turn, and why it could not be made ready.
+
+        Raises:
+            ContextWindowError: It cannot be: what must be sent does not fit.
+        """
+        try:
+            sizes = [size for size in (self.max_context_size, self._client().get_ctx_size()) if size]
+            return self._context(dialect, min(sizes, default=None), options.sampling.n_predict).of(branch, fixed), None
+        except ContextWindowError:
+            raise
+        except LollmsError as error:
+            return Sent(), error
+
+    def _context(self, dialect: str, budget: int | None = None, answer: int | None = None) -> Context:
+        return Context(self._client(), self.db_manager, self.id, dialect, self._memory, budget, answer)
 
     def _options(self, message: LollmsMessage, given: dict[str, Any], calls: dict[str, Any], material: str) -> TurnOptions:
         rounds = given.pop("max_nb_rounds", None)
@@ -263,46 +396,50 @@ class Going(Branches):
         return stored
 
     def _host(
-        self,
-        row: TurnRow,
-        facts: dict[str, Any],
-        history: list[dict[str, Any]],
-        begin: Any,
-        message: LollmsMessage,
-        lease: Any = None,
+        self, row: TurnRow, facts: dict[str, Any], sent: Sent, begin: Any, pace: Pace, lease: Lease | None = None
     ) -> DiscussionHost:
         def answer(turn: Turn, status: str, reason: str) -> LollmsMessage:
-            return self._answer(row, turn, status, reason)
+            return self._answer(row, turn, status, reason, pace)
 
         def end(tx: Tx, said: LollmsMessage) -> None:
-            leaf = said.id if self.active_branch_id in (message.id, row.ai_message_id) else self.active_branch_id
-            update_discussion(tx, self.id, active_leaf=leaf)
+            now = discussion(tx, self.id)
+            if now is not None and now.active_leaf == row.user_message_id:  # nobody went elsewhere meanwhile
+                update_discussion(tx, self.id, active_leaf=said.id)
+            else:
+                update_discussion(tx, self.id)
 
-        return DiscussionHost(self.db_manager.turns, row, facts, history, begin, answer, end, lease)
+        return DiscussionHost(self.db_manager.turns, row, facts, sent.history, begin, answer, end, lease)
 
-    def _answer(self, row: TurnRow, turn: Turn, status: str, reason: str) -> LollmsMessage:
-        state, seconds = turn.state, turn.seconds()
-        tokens = state.usage.completion_tokens
+    def _answer(self, row: TurnRow, turn: Turn, status: str, reason: str, pace: Pace) -> LollmsMessage:
+        state, content = turn.state, turn.state.response()
         calls = [
             {"round": r.round, "name": r.call.name, "parameters": r.call.arguments, "success": bool(r.result.get("success"))}
             for r in state.all_records()
         ]
         about = {"turn_id": turn.id, "turn_status": status, "dialect": turn.dialect.name, "rounds": state.rounds}
         about |= {"usage": state.usage.to_dict(), "reason": reason, "tool_calls": calls, "artefacts": state.artefacts}
+        llm = self._client().llm
         return LollmsMessage(
             row.ai_message_id,
             row.user_message_id,
             self._ai_name(),
             "assistant",
-            state.response(),
+            content,
             thoughts=state.all_thoughts(),
-            tokens=tokens or None,
-            binding_name=getattr(turn.host.model, "binding_name", None),
+            tokens=self._count(content) if status == "completed" else None,
+            binding_name=llm.binding_name if llm is not None else None,
             model_name=turn.host.model.model_name,
-            generation_speed=tokens / seconds if seconds and tokens else None,
+            generation_speed=pace.speed(),
             metadata={k: v for k, v in about.items() if v not in ("", [], None)},
+            created_at=time.time(),
             discussion_id=self.id,
         )
+
+    def _count(self, text: str) -> int | None:
+        try:
+            return int(self._client().count_tokens(text)) if text else None
+        except LollmsError:  # an answer is not lost because it cannot be counted
+            return None
 
     def _set_up(
         self,
@@ -312,10 +449,13 @@ class Going(Branches):
         playing: Playing,
         workers: bool,
         resumed: Resumption | None = None,
+        why: LollmsError | None = None,
     ) -> Playing:
+        """Sets the scene; `why` is why the turn cannot begin in earnest."""
         client, host = self._client(), playing.host
-        row = host.row
-        host.model, host.tools, host.workspace = client.need("llm"), offered, self.workspace_path
+        row, llm = host.row, client.need("llm")
+        host.model = llm if why is None else Unready(llm, why)
+        host.tools, host.workspace = offered, self.workspace_path
         if host.workspace is not None:
             host.workspace.mkdir(parents=True, exist_ok=True)
 
@@ -326,6 +466,8 @@ class Going(Branches):
         if workers:
             host.workers = workers_of(client, self.db_manager.turns, discussion_id=self.id)
         events, playing.token = client.play_turn(host, options, turn_id=playing.turn_id, resumed=resumed)
+        if isinstance(why, CancelledError):
+            playing.token.cancel()
         stack.callback(events.close)
         playing.events = self._heard(events, playing)
         return playing
@@ -334,6 +476,7 @@ class Going(Branches):
         """Notes what a discussion has to know of its turn."""
         try:
             for event in events:
+                playing.pace.hear(event)
                 if isinstance(event, TurnStarted):
                     playing.turn_id = event.turn_id
                     self._begins(playing.asked)
@@ -342,6 +485,8 @@ class Going(Branches):
                 elif isinstance(event, TurnEnded):
                     self._ends(playing)
                 yield event
+                if isinstance(event, TurnStarted) and playing.compressed:
+                    yield Notice("The conversation so far was summarised.", "info", "context_compression")
         finally:
             self._ends(playing)
 
@@ -400,5 +545,20 @@ class Going(Branches):
         )
 
 
-def _abandon_if_held(lease: Any) -> None:
-    lease.abandon()
+def _fixed(system: str, dialect: Dialect, offered: Tools | None, said: str) -> str:
+    """What is sent in any case, as text: it is counted."""
+    specs = tuple(offered.specs()) if offered is not None else ()
+    tools = dialect.instructions(specs) or "\n".join(json.dumps(spec.to_dict()) for spec in specs)
+    examples = [str(message.get("content") or "") for message in dialect.examples(specs)]
+    return "\n".join([system, tools, *examples, said])
+
+
+def _with_summary(system: str, sent: Sent) -> str:
+    before = f"What was said before:\n{sent.summary}" if sent.summary else ""
+    return "\n\n".join(filter(None, [system, before]))
+
+
+def _give_up(lease: Lease, hosts: list[DiscussionHost]) -> None:
+    """Lets go of a turn that did not begin, or whose end could not be written: whoever comes next may go on with it."""
+    if not hosts or hosts[0].lease is not None:
+        lease.abandon()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .._agent.durable import checkpoint
 from .._client.handed import AS_CONFIGURED
 from .._store.messages import LollmsMessage
-from ..errors import ConfigurationError, NotResumableError
+from ..errors import NotResumableError
 from ..events import Event
 from .playing import Going
 
@@ -133,16 +133,16 @@ class Turns(Going):
             NotConfiguredError: There is no client, or no language model.
             LollmsError: The backend failed: the turn is stored as "failed", and `resume_turn()` goes on with it.
         """
-        given: dict[str, Any] = {"max_nb_rounds": max_nb_rounds, "think": think, "reasoning_effort": reasoning_effort}
-        given |= {"dynamic_effort": dynamic_effort, "confirm_handler": confirm_handler, "images": images}
+        given: dict[str, Any] = {"personality": personality, "tools": tools, "max_nb_rounds": max_nb_rounds, "think": think}
+        given |= {"reasoning_effort": reasoning_effort, "dynamic_effort": dynamic_effort, "confirm_handler": confirm_handler}
         given |= {"shell_autonomy_level": shell_autonomy_level, "python_autonomy_level": python_autonomy_level, **options}
-        with self._begun(user_message, personality, branch_tip_id, tools, given) as playing:
+        with self._begun(self._new_words(user_message, branch_tip_id, images), given) as playing:
             return self._drained(playing, streaming_callback)
 
     def play(self, user_message: str, **options: Any) -> Iterator[Event]:
         """As `chat`, as typed events."""
-        personality, tip, tools = (options.pop(name, None) for name in ("personality", "branch_tip_id", "tools"))
-        with self._begun(user_message, personality, tip, tools, options) as playing:
+        said = self._new_words(user_message, options.pop("branch_tip_id", None), options.pop("images", None))
+        with self._begun(said, options) as playing:
             yield from playing.events
 
     def regenerate_branch(self, message_id: str | None = None, **options: Any) -> dict[str, Any]:
@@ -156,22 +156,13 @@ class Turns(Going):
             As `chat`.
         """
         callback = options.pop("streaming_callback", None)
-        personality, tools = options.pop("personality", None), options.pop("tools", None)
-        with self._begun(self._question(message_id), personality, None, tools, options) as playing:
+        with self._begun(self._once_again(message_id), options) as playing:
             return self._drained(playing, callback)
 
     def play_regenerated(self, message_id: str | None = None, **options: Any) -> Iterator[Event]:
         """As `regenerate_branch`, as typed events."""
-        personality, tools = options.pop("personality", None), options.pop("tools", None)
-        with self._begun(self._question(message_id), personality, None, tools, options) as playing:
+        with self._begun(self._once_again(message_id), options) as playing:
             yield from playing.events
-
-    def _question(self, message_id: str | None) -> LollmsMessage:
-        branch = self.get_branch(message_id)
-        found = next((m for m in reversed(branch) if m.sender_type == "user"), None)
-        if found is None:
-            raise ConfigurationError("There is nothing to answer: no message of the branch is a person's.")
-        return found
 
     def edit_and_resend(self, message_id: str, new_content: str, **options: Any) -> dict[str, Any]:
         """Says something else in a message's place, as a new branch; the message and its answers stay.
@@ -179,12 +170,18 @@ class Turns(Going):
         Args:
             message_id: A person's message.
             new_content: What is said instead.
-            **options: As for `chat`.
+            **options: As for `chat`; the message's own active pictures go with it, where no others are given.
+
+        Returns:
+            As `chat`.
+
+        Raises:
+            UnknownNameError: There is no such message.
+            ConfigurationError: It is not a person's.
         """
-        message = self.get_message(message_id)
-        options.setdefault("images", list(message.images))
-        self.fork_from(message.parent_id)
-        return self.chat(new_content, **options)
+        callback = options.pop("streaming_callback", None)
+        with self._begun(self._other_words(message_id, new_content, options.pop("images", None)), options) as playing:
+            return self._drained(playing, callback)
 
     def resume_turn(
         self,
