@@ -164,7 +164,7 @@ class Going(Branches):
             options = self._options(message, given, calls, material)
             dialect = choose_dialect(client.need("llm").capabilities, options.dialect)
             system = self._system_prompt(personality, source)
-            fixed = _fixed(system, dialect, offered, f"{message.content}\n{material}")
+            fixed = _fixed(system, dialect, offered, f"{message.content}\n{material}".strip())
             sent, why = self._sent(said.before, fixed, dialect.name, options)
             facts = {
                 "system_prompt": _with_summary(system, sent),
@@ -479,7 +479,8 @@ class Going(Branches):
                 playing.pace.hear(event)
                 if isinstance(event, TurnStarted):
                     playing.turn_id = event.turn_id
-                    self._begins(playing.asked)
+                    if not event.resumed:  # going on with a turn of another branch does not lead there
+                        self._begins(playing.asked)
                 elif isinstance(event, ApprovalRequested):
                     playing.pending.append(what_was_asked(event))
                 elif isinstance(event, TurnEnded):
@@ -550,7 +551,7 @@ def _fixed(system: str, dialect: Dialect, offered: Tools | None, said: str) -> s
     specs = tuple(offered.specs()) if offered is not None else ()
     tools = dialect.instructions(specs) or "\n".join(json.dumps(spec.to_dict()) for spec in specs)
     examples = [str(message.get("content") or "") for message in dialect.examples(specs)]
-    return "\n".join([system, tools, *examples, said])
+    return "\n".join(filter(None, [system, tools, *examples, said]))
 
 
 def _with_summary(system: str, sent: Sent) -> str:
