@@ -15,7 +15,7 @@ import pytest
 
 from lollms_client._tools.calls import CURRENT, RunningCall, waiting_for_a_person
 from lollms_client._tools.threads import run_in_thread, still_running, stop_lane
-from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace
+from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace, start_folder
 from lollms_client.errors import ConfigurationError, ToolError
 
 pytestmark = pytest.mark.skipif(choose_isolation() != "thread", reason="this system refuses a thread its own working directory")
@@ -307,7 +307,7 @@ def test_two_tools_at_once_each_read_and_write_their_own_workspace(tmp_path):
 def test_a_relative_entry_of_the_import_path_stays_at_the_start_folder(monkeypatch):
     monkeypatch.setattr(sys, "path", ["", "lib", "/abs", *sys.path])
     pin_import_path()
-    assert sys.path[:3] == [os.getcwd(), f"{os.getcwd()}/lib", "/abs"]
+    assert sys.path[:3] == [start_folder(), f"{start_folder()}/lib", "/abs"]
 
 
 def test_a_workspace_path_is_resolved_against_its_base(monkeypatch):
