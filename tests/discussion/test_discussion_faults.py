@@ -566,3 +566,26 @@ def test_the_answer_has_room_that_was_asked_for(manager):
     assert len(client.llm.requests) == 1
     talk.chat("And?", n_predict=600)
     assert summary_of(client.llm.requests[1])
+
+
+# ---- for one turn -----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_autonomy_level_holds_for_the_library_and_the_turn_that_it_was_said_of(manager, tmp_path):
+    effects = {"tool_run": ["process"], "tool_other": ["process"]}
+    for stem, tool in (("system_shell", "tool_run"), ("elsewhere", "tool_other")):
+        (tmp_path / f"{stem}.py").write_text(
+            f"TOOL_EFFECTS = {effects!r}\n\n\ndef {tool}(line: str) -> str:\n    return 'ran ' + line\n"
+        )
+    client = LollmsClient(
+        tools_binding_name="lcp", tools_binding_config={"tools_folders": [str(tmp_path)], "schema_cache": False}
+    )
+    both = call("tool_run", line="ls") + call("tool_other", line="ls")
+    client.llm = ScriptedLLM([both, "Done.", both, "Done."])
+    talk = LollmsDiscussion.create_new(client, manager, workspace_path=tmp_path / "w")
+    first = talk.chat("Run.", shell_autonomy_level="full_access")
+    second = talk.chat("Run.")
+    ran = [[r["result"]["success"] for r in result["tool_results"]] for result in (first, second)]
+    assert ran == [[True, False], [False, False]]
+    with pytest.raises(ConfigurationError, match="shell_autonomy_level"):
+        talk.chat("Run.", shell_autonomy_level="reckless")

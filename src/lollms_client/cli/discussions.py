@@ -85,25 +85,33 @@ def _tree(options: argparse.Namespace) -> int:
     with open_store() as manager:
         talk = _loaded(manager, options.id)
         open_turns = {turn["turn_id"] for turn in talk.resumable_turns()}
-        for line in _drawn(talk.get_tree(), ""):
+        for line in _drawn(talk.get_tree()):
             print(line)
         if open_turns:
             print(f"{len(open_turns)} turn(s) not over: `lollms resume {talk.id}` goes on.")
     return 0
 
 
-def _drawn(nodes: list[dict[str, Any]], before: str) -> list[str]:
+def _drawn(nodes: list[dict[str, Any]]) -> list[str]:
     """A tree as lines. A message with one answer stands above it without an indent: only branches move to the right."""
     lines: list[str] = []
-    for number, node in enumerate(nodes):
-        last, several = number == len(nodes) - 1, len(nodes) > 1
+    pending = _beside(nodes, "")  # what is still to be drawn, the next one last: a conversation may be longer than Python's stack
+    while pending:
+        node, head, below = pending.pop()
         message, label = node["message"], node["label"]
-        head = f"{before}{('└─ ' if last else '├─ ') if several else ''}"
         named = f" [{safe_text(label)}]" if label else ""
         mark = "*" if node["active"] else " "
         lines.append(f"{mark} {head}{safe_text(message.sender)}: {one_line(message.content, 70)}{named}  {message.id[-8:]}")
-        lines += _drawn(node["children"], before + (("   " if last else "│  ") if several else ""))
+        pending += _beside(node["children"], below)
     return lines
+
+
+def _beside(nodes: list[dict[str, Any]], before: str) -> list[tuple[dict[str, Any], str, str]]:
+    """Messages that follow the same one, the last one first: each with what stands before it, and before those below it."""
+    if len(nodes) < 2:
+        return [(node, before, before) for node in nodes]
+    drawn = [(node, f"{before}├─ ", f"{before}│  ") for node in nodes[:-1]]
+    return [(nodes[-1], f"{before}└─ ", f"{before}   "), *reversed(drawn)]
 
 
 def _search(options: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .._media import normalize_image_input
 from .._store import messages as store
-from .._store.discussions import DiscussionRow, insert_discussion, update_discussion
+from .._store.discussions import DiscussionRow, insert_discussion, move_to, update_discussion
 from .._store.ids import new_id
 from .._store.messages import LollmsMessage
 from .._store.overview import home_of, skeleton
@@ -314,7 +314,10 @@ class Thread:
         """Writes what is held, and further messages, of which the last one ends the branch that is open."""
         with self._db.write() as tx:
             self._write_row(tx, more[-1].id if more else self.active_branch_id)
-            store.insert_messages(tx, [*self._held.values(), *more])
+            if self._held or len(more) != 1:
+                store.insert_messages(tx, [*self._held.values(), *more])
+            else:
+                store.insert_message(tx, more[0])
         self._held.clear()
         self._row_is_written()
 
@@ -336,7 +339,7 @@ class Thread:
                 workspace_path=self._row.workspace_path,
             )
         else:
-            update_discussion(tx, self.id, active_leaf=active_leaf)
+            move_to(tx, self.id, active_leaf)
 
     def _row_is_written(self) -> None:
         self._stored, self._changed = True, False
