@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
-import os
 import statistics
 import tempfile
 import time
@@ -19,7 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from .loop import ARGUMENTS, CALLS, TOOL, _noop
+from .loop import ARGUMENTS, CALLS, TOOL, _noop, openai_agent
 
 RUNS, WARM_UP = 30, 3
 One = Callable[[], object]
@@ -93,28 +91,9 @@ def _langgraph(folder: str, stack: ExitStack) -> dict[str, One]:
 
 
 def _openai_agents(folder: str, stack: ExitStack) -> dict[str, One]:
-    os.environ.setdefault("OPENAI_API_KEY", "none")
-    from agents import Agent, Model, ModelResponse, Runner, SQLiteSession, Usage, function_tool, set_tracing_disabled
-    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+    agent = openai_agent()
+    from agents import Runner, SQLiteSession
 
-    set_tracing_disabled(True)
-
-    class Scripted(Model):
-        async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002 - the peer's name
-            asked = sum(isinstance(i, dict) and i.get("type") == "function_call_output" for i in input)
-            if asked < CALLS:
-                output = ResponseFunctionToolCall(
-                    arguments=json.dumps(ARGUMENTS), call_id=f"c{asked}", name="tool_noop", type="function_call", id=f"f{asked}"
-                )
-            else:
-                text = ResponseOutputText(text="done", type="output_text", annotations=[])
-                output = ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=[text])
-            return ModelResponse(output=[output], usage=Usage(), response_id=None)
-
-        def stream_response(self, *args, **kwargs):
-            raise RuntimeError("not streamed here")
-
-    agent = Agent(name="a", instructions="x", tools=[function_tool(_noop())], model=Scripted())
     runner = stack.enter_context(asyncio.Runner())
 
     def one() -> None:

@@ -110,9 +110,10 @@ def _smolagents() -> tuple[float, float]:
         return _timed(one)
 
 
-def _openai_agents() -> tuple[float, float]:
+def openai_agent():
+    """The peer's agent over a scripted model: ten calls, then an answer."""
     os.environ.setdefault("OPENAI_API_KEY", "none")
-    from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+    from agents import Agent, Model, ModelResponse, Usage, function_tool, set_tracing_disabled
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
     set_tracing_disabled(True)
@@ -132,7 +133,13 @@ def _openai_agents() -> tuple[float, float]:
         def stream_response(self, *args, **kwargs):
             raise RuntimeError("not streamed here")
 
-    agent = Agent(name="a", instructions="x", tools=[function_tool(_noop())], model=Scripted())
+    return Agent(name="a", instructions="x", tools=[function_tool(_noop())], model=Scripted())
+
+
+def _openai_agents() -> tuple[float, float]:
+    agent = openai_agent()
+    from agents import Runner
+
     with asyncio.Runner() as runner:
         return _timed(lambda: runner.run(Runner.run(agent, "hi", max_turns=20)))
 

@@ -27,6 +27,30 @@ def test_every_name_in_all_exists_and_the_list_is_sorted():
     assert set(lollms_client.__all__) - {"__version__"} == set(lollms_client._HOMES)
 
 
+@pytest.mark.req("CT-B.1")
+def test_the_documented_names_are_those_of_the_package():
+    from lollms_client import (  # noqa: F401 - that each is there is the test
+        ELF_COMPLETION_FORMAT,
+        MSG_TYPE,
+        Agent,
+        EventMode,
+        LollmsBindingProfile,
+        LollmsClient,
+        LollmsDataManager,
+        LollmsDiscussion,
+        LollmsMessage,
+        LollmsModelProfile,
+        LollmsPersonality,
+        LollmsToolBinding,
+        LollmsTOOLBindingManager,
+        SubAgentSpawner,
+        __version__,
+    )
+
+    assert Agent is LollmsPersonality
+    assert __version__
+
+
 @pytest.mark.parametrize("module", [m for m in PUBLIC if not m.endswith(("engine", "__main__"))])
 def test_the_all_of_a_public_module_names_what_is_there(module):
     loaded = importlib.import_module(f"lollms_client.{module}")
