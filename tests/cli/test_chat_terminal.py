@@ -42,7 +42,8 @@ SCRIPT = """
 class Talk:
     """A child that runs `lollms chat`."""
 
-    def __init__(self, tmp_path, script: str, *arguments: str, size=(40, 100)):
+    def __init__(self, tmp_path, script: str, *arguments: str, size=(40, 100), begins=PROMPT):
+        self.begins = begins
         folder = tmp_path / "bindings" / "talk"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "__init__.py").write_text(MODEL + textwrap.dedent(script).strip() + "\n")
@@ -56,7 +57,7 @@ class Talk:
         self.seen = ""
 
     def __enter__(self) -> Talk:
-        self.prompt()
+        self.wait(self.begins)
         return self
 
     def __exit__(self, *_):
@@ -116,6 +117,25 @@ def test_what_was_typed_is_kept_below_the_home_folder_for_its_owner_and_comes_ba
     assert kept.stat().st_mode & 0o077 == 0
     with Talk(tmp_path, "[echo]") as talk:
         assert "heard [a line to keep]" in talk.say(UP)
+        assert talk.end() == 0
+
+
+def test_a_conversation_is_continued_and_its_last_turn_is_offered_to_be_resumed(tmp_path):
+    gone = "__import__('lollms_client.errors', fromlist=['x']).BackendError('it is down')"
+    with Talk(tmp_path, f'[call("tool_append_file", path="a.txt", content="1"), {gone}]') as talk:
+        talk.type("write it\r")
+        talk.wait("it is down")
+        talk.prompt()
+        assert talk.end() == 0
+    with Talk(tmp_path, '["It is written."]', "--continue", begins="Resume it") as talk:
+        assert "Going on with: write it" in talk.seen
+        talk.type("\r")
+        assert "It is written." in talk.wait(r"\d+ generated")
+        talk.prompt()
+        assert talk.end() == 0
+    assert (talk.workspace / "a.txt").read_text() == "1"
+    with Talk(tmp_path, "[echo]", "--continue") as talk:
+        assert "after 5" in talk.say("and now?")  # the system prompt, the turn as it was, the question
         assert talk.end() == 0
 
 
