@@ -6,6 +6,7 @@ standard input and writes what became of each to its standard output, a line of 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import json
@@ -21,7 +22,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import create_engine
+
 from lollms_client._store.leases import KEEPER
+from lollms_client._store.statements import DIALECTS, Statement
 
 from .life import HOSTS
 from .points import Points, observe
@@ -206,6 +210,11 @@ def warm_up(host: str) -> None:
             life.answer()
         life.report()
         life.db.close()
+    with contextlib.suppress(ImportError):
+        create_engine("postgresql+psycopg://")  # imports the driver, and connects to nothing
+    for statement in [thing for thing in gc.get_objects() if type(thing) is Statement]:
+        for dialect in DIALECTS:
+            statement.sql(dialect)
     KEEPER._wake.set()
     for thread in threading.enumerate():
         if thread is not threading.current_thread():
