@@ -19,7 +19,8 @@ def run(question: str) -> int:
     """Copies the workspace and runs one turn in the copy."""
     shutil.rmtree(WORKSPACE, ignore_errors=True)
     shutil.copytree(HERE / "workspace", WORKSPACE)
-    print(f"Question: {question}\nWorkspace: {WORKSPACE} (a copy)\n", flush=True)
+    print(f"Question: {question}\nWorkspace: {WORKSPACE} (a copy)", flush=True)
+    print("Interrupted, or killed? `.venv/bin/lollms resume` goes on where it was.\n", flush=True)
     return main(["run", question, "--workspace", str(WORKSPACE)])
 
 

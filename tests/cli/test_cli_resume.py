@@ -13,6 +13,7 @@ import pytest
 
 BINDING = '''
 import os, signal
+from lollms_client.errors import BackendError
 from lollms_client.testing import ScriptedLLM, call
 BindingName = "Steps"
 
@@ -26,6 +27,8 @@ class Steps(ScriptedLLM):
         done = sum(m["role"] == "tool" for m in request.messages)
         if os.environ.get("STEPS_DIE_AT") == str(done):
             os.kill(os.getpid(), signal.SIGKILL)
+        if os.environ.get("STEPS_FAIL_AT") == str(done):
+            raise BackendError("it is down")
         if done < 2:
             return call("tool_append_file", path="log.txt", content=f"line {done + 1}")
         if done == 2 and "delete" in request.messages[-5]["content"]:
@@ -124,8 +127,57 @@ def test_conversations_are_listed_searched_drawn_exported_taken_in_and_deleted(l
     lollms("discussions", "import", "bindings/steps/__init__.py", check=2)
 
 
-def test_a_secret_of_the_command_line_is_not_noted(lollms, tmp_path):
-    lollms("run", "Go on.", "--workspace", str(lollms.work), *lollms.model, "--set", "api_key=sk-hidden", "--set", "speed=3")
+@pytest.mark.parametrize("secret", ["api_key=sk-hidden", 'headers={"A": "Bearer sk-hidden"}', "base_url=https://me:sk-hidden@h/"])
+def test_no_secret_of_the_command_line_is_noted(lollms, tmp_path, secret):
+    lollms("run", "Go on.", "--workspace", str(lollms.work), *lollms.model, "--set", secret, "--set", "speed=3")
     found = b"".join(p.read_bytes() for p in (tmp_path / "home").iterdir() if p.is_file())
     assert b"speed" in found
     assert b"sk-hidden" not in found
+
+
+def test_a_turn_that_defers_goes_on_deferring_and_takes_other_arguments(lollms):
+    (lollms.work / "old.txt").write_text("x")
+    (lollms.work / "older.txt").write_text("x")
+    lollms("run", "Go and delete.", "--workspace", str(lollms.work), "--defer", *lollms.model, check=4)
+    assert "wait for an answer" in lollms("resume", check=4).stderr
+    assert (lollms.work / "old.txt").exists()
+    lollms("pending", "answer", "1", "allow", "--arguments", "[1]", check=2)
+    lollms("pending", "answer", "1", "allow", "--arguments", '{"path": "older.txt"}')
+    (row,) = json.loads(lollms("discussions", "list", "--json").stdout)
+    lollms("resume", row["id"][-8:])
+    assert (lollms.work / "old.txt").exists()
+    assert not (lollms.work / "older.txt").exists()
+
+
+@pytest.mark.parametrize(("policy", "lines_there"), [("skip", ["line 1", "line 2"]), ("retry", ["line 1", "line 2", "line 2"])])
+def test_a_call_whose_outcome_nobody_knows_is_asked_about_or_settled_by_a_policy(lollms, policy, lines_there):
+    tools = lollms.work.parent / "tools"
+    tools.mkdir()
+    (tools / "fragile.py").write_text(
+        "import os, signal\n"
+        "def tool_append_file(path: str, content: str) -> str:\n"
+        '    """Appends a line."""\n'
+        "    open(path, 'a').write(content + '\\n')\n"
+        "    if content == 'line 2' and os.environ.get('DIE_INSIDE'):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return 'appended'\n"
+    )
+    run = ["run", "Go on.", "--workspace", str(lollms.work), "--tools", str(tools), *lollms.model]
+    lollms(*run, check=-signal.SIGKILL, DIE_INSIDE="1")
+    assert "It may have done its work or not" in lollms("resume", check=4).stdout
+    assert "1. outcome: tool_append_file" in lollms("pending").stdout
+    if policy == "skip":
+        lollms("pending", "answer", "1", "skip", "--reason", "I looked: the line is there.")
+        lollms("resume")
+    else:
+        lollms("resume", check=4)
+        lollms("pending", "answer", "1", "retry")
+        lollms("resume")
+    assert lines(lollms.work) == [*lines_there, ""]
+
+
+def test_a_backend_that_fails_leaves_word_how_to_go_on(lollms):
+    done = lollms("run", "Go on.", "--workspace", str(lollms.work), *lollms.model, check=1, STEPS_FAIL_AT="1")
+    assert "`lollms resume" in done.stderr
+    assert "All steps are done." in lollms("resume").stdout
+    assert lines(lollms.work) == ["line 1", "line 2"]

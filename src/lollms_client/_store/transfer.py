@@ -113,8 +113,11 @@ def import_discussion(tx: Tx, data: Mapping[str, Any]) -> str:
     """
     if data.get("format") != FORMAT:
         raise ConfigurationError(f"This is no exported discussion: its 'format' is {data.get('format')!r}, not {FORMAT!r}.")
-    if data.get("version", 0) > VERSION:
-        raise StoreVersionError(int(data["version"]), VERSION, "This export")
+    version = data.get("version", 0)
+    if not isinstance(version, int):
+        raise ConfigurationError(f"This is no exported discussion: its 'version' is {version!r}.")
+    if version > VERSION:
+        raise StoreVersionError(version, VERSION, "This export")
     try:
         return _stored(tx, data, _renamer(tx, data))
     except (KeyError, TypeError, AttributeError) as error:

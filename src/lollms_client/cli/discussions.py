@@ -66,7 +66,8 @@ def _list(options: argparse.Namespace) -> int:
         print("There are no conversations yet: `lollms chat` and `lollms run` keep theirs.")
     for row in rows:
         mark = "  (a turn can be resumed)" if row["resumable"] else ""
-        print(f"{row['id']}  {ago(row['updated_at']):>12}  {row['messages']:>4} messages  {one_line(row['title'], 60)}{mark}")
+        about = f"{ago(row['updated_at']):>12}  {row['messages']:>4} messages"
+        print(f"{safe_text(row['id'])}  {about}  {one_line(row['title'], 60)}{mark}")
     return 0
 
 
@@ -118,7 +119,7 @@ def _search(options: argparse.Namespace) -> int:
     with open_store() as manager:
         hits = manager.search_discussions(options.text, options.limit)
     for hit in hits:
-        print(f"{hit['discussion_id']}  {one_line(hit['title'], 40)}\n    {one_line(hit['snippet'], 120)}")
+        print(f"{safe_text(hit['discussion_id'])}  {one_line(hit['title'], 40)}\n    {one_line(hit['snippet'], 120)}")
     if not hits:
         print("No message holds all these words.")
     return 0
@@ -132,7 +133,7 @@ def _export(options: argparse.Namespace) -> int:
             value = _loaded(manager, options.id).export(options.format)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     if options.output is None:
-        sys.stdout.write(text)
+        sys.stdout.write(safe_text(text) if sys.stdout.isatty() else text)
         return 0
     try:
         Path(options.output).write_text(text, encoding="utf-8")
@@ -149,7 +150,7 @@ def _import(options: argparse.Namespace) -> int:
     if not isinstance(data, dict):
         raise ConfigurationError(f"{options.file!r} is no exported conversation: it holds no JSON object.")
     with open_store() as manager:
-        print(manager.import_discussion(data))
+        print(safe_text(manager.import_discussion(data)))
     return 0
 
 
@@ -159,7 +160,14 @@ def _delete(options: argparse.Namespace) -> int:
         if not options.yes:
             if not sys.stdin.isatty():
                 raise ConfigurationError("Deleting needs --yes where nobody can be asked.")
-            if input(f"Delete {one_line(talk.title, 60)!r} with all its messages? [y/N] ").strip().lower() not in ("y", "yes"):
+            if not _agrees(f"Delete {one_line(talk.title, 60)!r} with all its messages? [y/N] "):
                 return 1
         manager.delete_discussion(talk.id)
     return 0
+
+
+def _agrees(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

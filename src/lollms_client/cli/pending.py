@@ -31,9 +31,16 @@ def register(commands: Any) -> None:
         "answer", metavar="ANSWER", help="allow, always, reject; retry, skip, result; or the answer to a question"
     )
     answer.add_argument("--reason", metavar="TEXT", default="", help="why; the model reads it")
-    answer.add_argument("--arguments", metavar="JSON", type=_json, help="allow it with these arguments instead")
+    answer.add_argument("--arguments", metavar="JSON", type=_object, help="allow it with these arguments instead")
     answer.add_argument("--result", metavar="JSON", type=_json, help="what the call brought, as you know it (with: result)")
     answer.set_defaults(handler=_answer)
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = _json(text)
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object of arguments")
+    return found
 
 
 def _json(text: str) -> Any:
@@ -82,7 +89,7 @@ def _which(which: str, waiting: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _decide(manager: LollmsDataManager, one: dict[str, Any], answer: str, **more: Any) -> None:
-    given = {name: value for name, value in more.items() if value}
+    given = {name: value for name, value in more.items() if value is not None and value != ""}
     if one["kind"] == "question":
         manager.decide(one["turn_id"], one["ticket"], answer=answer)
     else:
@@ -93,7 +100,11 @@ def answer_at_terminal(manager: LollmsDataManager, discussion_id: str) -> None:
     """Asks the person about everything that a discussion's turns wait for; an empty answer leaves it waiting."""
     for number, one in enumerate(manager.waiting(discussion_id), 1):
         _show(number, one)
-        said = input("Your answer (empty: later): ").strip()
+        try:
+            said = input("Your answer (empty: later): ").strip()
+        except EOFError:
+            print()
+            return
         word, _, rest = said.partition(" ")
         if not said:
             continue

@@ -46,7 +46,8 @@ class TurnRenderer:
             case ev.TextDelta():
                 self._stream("text", event.text)
             case ev.TurnStarted():
-                self._line(f"{event.model} · {event.dialect} · {len(event.tools)} tools", "dim")
+                going_on = " · going on" if event.resumed else ""
+                self._line(f"{event.model} · {event.dialect} · {len(event.tools)} tools{going_on}", "dim")
             case ev.RoundStarted():
                 self._line(f"— round {event.round}", "dim")
             case ev.ToolStarted():
@@ -57,13 +58,31 @@ class TurnRenderer:
             case ev.Notice():
                 self._line(f"! {safe_text(event.text)}", "yellow")
             case ev.ApprovalRequested():
-                self._line(f"? {event.call.name} waits for approval: {safe_text(event.reason)}", "yellow")
+                self._line(f"? {event.call.name} waits ({event.kind}): {safe_text(event.reason)}", "yellow")
             case ev.TurnEnded():
                 self._turn_ended(event)
             case _:
+                self._rarer(event)
+
+    def _rarer(self, event: ev.Event) -> None:
+        match event:
+            case ev.ArtefactStart():
+                self._line(f"▸ {safe_text(event.name)}", "cyan")
+            case ev.ArtefactSymbol():
+                self._line(f"    {safe_text(event.header)}", "dim")
+            case ev.ArtefactSaved():
+                said = f"✗ {safe_text(event.problem)}" if event.problem else f"✓ {event.action}"
+                self._line(said, "red" if event.problem else "green")
+            case ev.WorkerStarted():
+                self._line(f"⇢ {_short(str(event.call.arguments.get('task') or ''), _ARGUMENT_CHARS)}", "cyan")
+            case ev.WorkerEnded():
+                self._tool_ended(event)
+            case ev.EffortChange():
+                self._line(f"  effort from now on: {safe_text(event.level)}", "dim")
+            case _:
                 pass
 
-    def _tool_ended(self, event: ev.ToolEnded) -> None:
+    def _tool_ended(self, event: ev.ToolEnded | ev.WorkerEnded) -> None:
         result = event.result
         ok = bool(result.get("success"))
         shown: Any = result.get("output") if ok else result.get("error")

@@ -42,9 +42,10 @@ def _resume(options: argparse.Namespace) -> int:
         turn = open_turn(manager, options.id)
         about = manager.get_discussion(None, turn["discussion_id"])
         backend_of(options, about.metadata)
+        options.defer = options.defer or turn["deferred"]
         if not options.json:
             print(f"Resuming after round {turn['rounds']}: {one_line(turn['prompt'], 100)}", flush=True)
-        if sys.stdin.isatty():
+        if sys.stdin.isatty() and not options.json:
             answer_at_terminal(manager, turn["discussion_id"])
         elif (left := _undecided(manager, turn)) and not options.json:
             print(f"{left} of its calls wait for an answer: `lollms pending` takes them.", file=sys.stderr)
@@ -57,7 +58,7 @@ def _resume(options: argparse.Namespace) -> int:
                 max_nb_rounds=options.max_rounds,
                 on_unknown=options.on_unknown,
                 defer_approval=options.defer or None,
-                autonomy_level="full_access" if options.yes else None,
+                autonomy_level="full_access" if options.yes else "strict" if getattr(options, "strict", False) else None,
             )
             return play_out(events, options, talk.id)
 

@@ -76,17 +76,19 @@ def play_out(events: Iterator[ev.Event], options: argparse.Namespace, discussion
         The exit code.
     """
     show: Callable[[ev.Event], None] = _print_json if options.json else TurnRenderer().show
-    end, waiting = None, 0
-    for event in events:
-        show(event)
-        waiting += isinstance(event, ev.ApprovalRequested)
-        if isinstance(event, ev.TurnEnded):
-            end = event
-    status = end.status if end is not None else "failed"
-    if status != "completed" and not getattr(options, "ephemeral", False):
-        if waiting:
-            print(f"{waiting} waits for you: `lollms pending` shows what, and takes your answer.", file=sys.stderr)
-        print(f"`lollms resume {discussion_id}` goes on with this turn.", file=sys.stderr)
+    status, waiting, begun = "failed", 0, False
+    try:
+        for event in events:
+            begun = True
+            show(event)
+            waiting += isinstance(event, ev.ApprovalRequested)
+            if isinstance(event, ev.TurnEnded):
+                status = event.status
+    finally:
+        if begun and status != "completed" and not getattr(options, "ephemeral", False):
+            if waiting:
+                print(f"{waiting} waits for you: `lollms pending` shows what, and takes your answer.", file=sys.stderr)
+            print(f"`lollms resume {discussion_id}` goes on with this turn.", file=sys.stderr)
     return EXIT_CODES.get(status, 1)
 
 

@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,9 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ago", "backend_of", "find", "note_of", "open_store", "open_turn"]
 
-_NOTED = ("model", "binding", "profile", "bindings_dir", "tools")
-"""Options of a command that a later one needs to go on with what it began."""
-_SECRET = ("key", "token", "secret", "password", "auth")
+_NOTED = ("model", "binding", "profile")
+"""Options of a command that a later one needs to go on with what it began; folders besides, by their whole paths."""
 
 
 @contextmanager
@@ -28,10 +28,17 @@ def open_store(*, ephemeral: bool = False) -> Iterator[LollmsDataManager]:
 
 
 def note_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What a discussion notes about the command that it came from; nothing that may be a secret."""
+    """What a discussion notes about the command that it came from; of `--set` only numbers and switches, which are no secrets."""
     note = {name: getattr(options, name) for name in _NOTED if getattr(options, name, None)}
-    harmless = [[key, value] for key, value in options.set if not any(word in key.lower() for word in _SECRET)]
-    return {"cli": {**note, **({"set": harmless} if harmless else {})}}
+    if options.bindings_dir:
+        note["bindings_dir"] = str(Path(options.bindings_dir).expanduser().absolute())
+    if options.tools:
+        note["tools"] = [str(Path(folder).expanduser().absolute()) for folder in options.tools]
+    if getattr(options, "strict", False):
+        note["strict"] = True
+    if plain := [[key, value] for key, value in options.set if isinstance(value, (bool, int, float))]:
+        note["set"] = plain
+    return {"cli": note}
 
 
 def backend_of(options: argparse.Namespace, metadata: Mapping[str, Any]) -> None:
@@ -39,10 +46,12 @@ def backend_of(options: argparse.Namespace, metadata: Mapping[str, Any]) -> None
     note = metadata.get("cli") or {}
     if not options.tools:
         options.tools = list(note.get("tools") or ())
-    if options.model or options.binding or options.profile or options.bindings_dir:
+    if note.get("strict") and not options.yes:
+        options.strict = True
+    if options.profile or options.binding:
         return
-    for name in ("model", "binding", "profile", "bindings_dir"):
-        setattr(options, name, note.get(name))
+    for name in ("model", "bindings_dir", *(("binding", "profile") if not options.model or note.get("binding") else ())):
+        setattr(options, name, getattr(options, name) or note.get(name))
     options.set = [*((key, value) for key, value in note.get("set") or ()), *options.set]
 
 
@@ -63,7 +72,7 @@ def find(prefix: str, known: Mapping[str, Any], what: str) -> str:
     if prefix in known:
         return prefix
     found = [one for one in known if one.startswith(prefix) or one.endswith(prefix)] if prefix else []
-    if len(found) > 1:
+    if len(found) > 1 and len({str(known[one]) for one in found}) > 1:
         raise ConfigurationError(
             f"{prefix!r} is the beginning or the end of {len(found)} ids of a {what}: {', '.join(found[:5])}."
         )

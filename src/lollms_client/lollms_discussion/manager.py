@@ -144,7 +144,8 @@ class LollmsDataManager:
         """The turns that can be gone on with, those that were written to last first.
 
         Returns:
-            `{"turn_id", "discussion_id", "status", "prompt", "rounds", "updated_at", "reason"}` each.
+            `{"turn_id", "discussion_id", "status", "prompt", "rounds", "updated_at", "reason", "deferred"}` each; "deferred" says
+            whether what needs approval waits where nobody can be asked.
         """
         found = [row for row in self.turns.turns(only_open=True) if row.parent_turn is None and row.discussion_id is not None]
         return [
@@ -156,6 +157,7 @@ class LollmsDataManager:
                 "rounds": row.rounds,
                 "updated_at": row.updated_at,
                 "reason": str(row.state.get("reason") or ""),
+                "deferred": bool(((row.facts.get("discussion") or {}).get("calls") or {}).get("defer_approval")),
             }
             for row in sorted(found, key=lambda row: -row.updated_at)
             if not self.turns.is_held(row.id)

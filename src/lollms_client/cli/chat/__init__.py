@@ -48,7 +48,6 @@ def _chat(options: argparse.Namespace) -> int:
         workspace.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"The workspace {str(workspace)!r} cannot be made: {error.strerror or error}.") from error
-    autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"
     own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if at_terminal:
@@ -57,6 +56,7 @@ def _chat(options: argparse.Namespace) -> int:
         past = _past(manager, options)
         with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
             talk = _talk(manager, client, past, options, workspace)
+            autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"  # or as the past one was
             session = Session(client, talk.workspace_path or workspace, options.system, autonomy, talk)
             if at_terminal:
                 return _at_terminal(session)

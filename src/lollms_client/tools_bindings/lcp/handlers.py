@@ -55,8 +55,13 @@ class HostHandlers:
         return GuardedConfirm(self.gate, stem, current) if key == CONFIRM else GuardedInteraction(stem, current)
 
     def available(self, stem: str, key: str, call: RunningCall | None = None) -> bool:
-        """Whether anybody stands behind a handler: for the library, for the binding, or for the running call."""
+        """Whether anybody stands behind a handler: for the library, for the binding, or for the running call.
+
+        A decision that was stored while the call waited stands for whoever made it.
+        """
         if self.current(stem, key) is not None:
             return True
         call = call or CURRENT.get()
-        return call is not None and any(getattr(one, _OF_CALL[key]) is not None for one in call.chain())
+        if call is None:
+            return False
+        return (key == CONFIRM and bool(call.granted)) or any(getattr(one, _OF_CALL[key]) is not None for one in call.chain())
