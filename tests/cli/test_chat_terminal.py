@@ -127,14 +127,19 @@ def test_a_conversation_is_continued_and_its_last_turn_is_offered_to_be_resumed(
         talk.wait("it is down")
         talk.prompt()
         assert talk.end() == 0
-    with Talk(tmp_path, '["It is written."]', "--continue", begins="Resume it") as talk:
-        assert "Going on with: write it" in talk.seen
+    with Talk(tmp_path, "[echo]", begins="Resume it") as talk:
+        assert "stopped after round 1: 'write it'" in talk.seen
+        talk.type("n\r")
+        talk.prompt()
+        assert talk.end() == 0
+    with Talk(tmp_path, '["It is written."]', begins="Resume it") as talk:
         talk.type("\r")
         assert "It is written." in talk.wait(r"\d+ generated")
         talk.prompt()
         assert talk.end() == 0
     assert (talk.workspace / "a.txt").read_text() == "1"
     with Talk(tmp_path, "[echo]", "--continue") as talk:
+        assert "Going on with: write it" in talk.seen
         assert "after 5" in talk.say("and now?")  # the system prompt, the turn as it was, the question
         assert talk.end() == 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backend import add_backend_options, open_client
+from ..clean import one_line
 from ..stored import backend_of, find, note_of, open_store
 
 if TYPE_CHECKING:
@@ -48,18 +49,19 @@ def _chat(options: argparse.Namespace) -> int:
         workspace.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"The workspace {str(workspace)!r} cannot be made: {error.strerror or error}.") from error
-    own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if at_terminal:
         _need_libraries()
     with open_store(ephemeral=options.ephemeral) as manager:
         past = _past(manager, options)
+        resume = past is None and at_terminal and (past := _left_open(manager, options, workspace)) is not None
+        own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
         with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
             talk = _talk(manager, client, past, options, workspace)
             autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"  # or as the past one was
             session = Session(client, talk.workspace_path or workspace, options.system, autonomy, talk)
             if at_terminal:
-                return _at_terminal(session)
+                return _at_terminal(session, resume)
             from .plain import run_plain
 
             return run_plain(session, sys.stdin)
@@ -76,6 +78,25 @@ def _past(manager: LollmsDataManager, options: argparse.Namespace) -> str | None
     if past is not None:
         backend_of(options, rows[past]["metadata"])
     return past
+
+
+def _left_open(manager: LollmsDataManager, options: argparse.Namespace, workspace: Path) -> str | None:
+    """The conversation over this folder whose turn was left in the middle last, where the person wants to go on with it."""
+    rows = {row["id"]: row for row in manager.list_discussions()}
+    for turn in manager.resumable_turns():
+        row = rows.get(turn["discussion_id"])
+        if row is None or row["workspace_path"] != str(workspace):
+            continue
+        about = f"The last turn here stopped after round {turn['rounds']}: {one_line(turn['prompt'], 60)!r}"
+        try:
+            said = input(f"{about}. Resume it? [Y/n]: ").strip().lower()
+        except EOFError:
+            return None
+        if said not in ("", "y", "yes"):
+            return None
+        backend_of(options, row["metadata"])
+        return str(row["id"])
+    return None
 
 
 def _talk(
@@ -101,7 +122,7 @@ def _need_libraries() -> None:
             raise MissingDependencyError(package, "cli", "lollms chat on a terminal") from None
 
 
-def _at_terminal(session: Session) -> int:
+def _at_terminal(session: Session, resume: bool) -> int:
     from ...lollms_config import config_path
     from .complete import Completions
     from .lines import LineReader
@@ -109,4 +130,4 @@ def _at_terminal(session: Session) -> int:
     from .view import View
 
     reader = LineReader(config_path().with_name(HISTORY), Completions(session))
-    return Terminal(session, View(), reader).run()
+    return Terminal(session, View(), reader).run(resume=resume)

@@ -41,12 +41,19 @@ class Terminal:
         self._session, self._view, self._reader = session, view, reader
         self._again = ""  # what the next prompt begins with
 
-    def run(self) -> int:
-        """Talks until the person leaves. Returns the exit code."""
+    def run(self, *, resume: bool = False) -> int:
+        """Talks until the person leaves.
+
+        Args:
+            resume: Begin by going on with the turn that is not over: the person wants that.
+
+        Returns:
+            The exit code.
+        """
         self._view.say(f"{self._session.title()} · {self._session.workspace} · /help shows what there is", "dim")
         if self._session.exchanges:
             self._view.say(f"Going on with: {one_line(self._session.talk.title, 80)}", "dim")
-        self._offer_to_resume()
+        self._offer_to_resume(wanted=resume)
         while True:
             try:
                 line = self._reader.prompt(default=self._again)
@@ -68,12 +75,12 @@ class Terminal:
                 self._view.say("Interrupted twice: the program ends.", "yellow")
                 return 130
 
-    def _offer_to_resume(self) -> None:
+    def _offer_to_resume(self, *, wanted: bool) -> None:
         """A conversation whose last turn is not over begins with it, where the person likes."""
         if not self._session.talk.has_resumable_turn():
             return
-        said = self._reader.ask("The last turn is not over. Resume it? [Y/n]: ").strip().lower()
-        if said in ("", "y", "yes"):
+        question = "The last turn is not over. Resume it? [Y/n]: "
+        if wanted or self._reader.ask(question).strip().lower() in ("", "y", "yes"):
             try:
                 self._turn(self._session.resumed)
             except LollmsError as error:
