@@ -284,3 +284,17 @@ def test_a_manager_lists_finds_searches_and_deletes(manager):
     manager.delete_discussion(talk.id)
     assert not manager.discussion_exists(talk.id)
     assert manager.list_discussions() == manager.search_discussions("heron") == []
+
+
+def test_whoever_goes_on_with_a_turn_may_ask_and_hand_out_tasks_as_it_could(manager):
+    client = client_with([call("tool_ask_user", question="Which one?"), BackendError("gone")])
+    talk = LollmsDiscussion.create_new(client, manager)
+    waits = talk.chat("Choose.", ask_user=True, workers=True)
+    assert waits["turn_status"] == "waiting_user"
+    talk.decide(waits["pending"][0]["ticket"], answer="the red one")
+    client.llm = ScriptedLLM(["The red one."])
+    again = manager.get_discussion(client, talk.id)
+    assert again.resume_turn()["ai_message"].content == "The red one."
+    offered = {tool["name"] for tool in client.llm.requests[0].tools}
+    assert {"tool_ask_user", "tool_spinoff_agent"} <= offered
+    assert client.llm.requests[0].messages[-1]["content"] == "the red one"

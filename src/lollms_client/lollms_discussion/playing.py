@@ -171,6 +171,7 @@ class Going(Branches):
                 "after": sent.after,
                 "sources": sources,
                 "calls": {name: calls[name] for name in _KEPT_OF_CALLS if name in calls},
+                "with": {"ask_user": ask, "workers": workers},
                 **({"unready": True} if why is not None else {}),
             }
             row = TurnRow("", new_id(), discussion_id=self.id, user_message_id=message.id)
@@ -188,7 +189,8 @@ class Going(Branches):
         stored = self._to_resume(ai_message_id)
         with ExitStack() as stack:
             calls = self._call_options(given)
-            ask, workers = bool(given.pop("ask_user", False)), bool(given.pop("workers", False))
+            kept = stored.row.facts["discussion"].get("with") or {}
+            ask, workers = (bool(given.pop(name, kept.get(name, False))) for name in ("ask_user", "workers"))
             offered = self._offered(stack, tools, personality, ask)
             lease, stored = self.db_manager.turns.claim(stored.row.id)
             hosts: list[DiscussionHost] = []
