@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
 from .. import events as ev
 from .clean import safe_text, shorten
+from .steps import outcome, step_lines
 
 __all__ = ["TurnRenderer", "use_colour"]
 
@@ -53,43 +54,14 @@ class TurnRenderer:
             case ev.ToolStarted():
                 arguments = json.dumps(event.call.arguments, ensure_ascii=False)
                 self._line(f"→ {event.call.name} {_short(arguments, _ARGUMENT_CHARS)}", "cyan")
-            case ev.ToolEnded():
-                self._tool_ended(event)
-            case ev.Notice():
-                self._line(f"! {safe_text(event.text)}", "yellow")
-            case ev.ApprovalRequested():
-                self._line(f"? {event.call.name} waits ({event.kind}): {safe_text(event.reason)}", "yellow")
+            case ev.ToolEnded() | ev.WorkerEnded():
+                mark, body, style = outcome(event, _RESULT_CHARS)
+                self._line(f"{mark} {body}  ({event.seconds:.2f} s)", style)
             case ev.TurnEnded():
                 self._turn_ended(event)
             case _:
-                self._rarer(event)
-
-    def _rarer(self, event: ev.Event) -> None:
-        match event:
-            case ev.ArtefactStart():
-                self._line(f"▸ {safe_text(event.name)}", "cyan")
-            case ev.ArtefactSymbol():
-                self._line(f"    {safe_text(event.header)}", "dim")
-            case ev.ArtefactSaved():
-                said = f"✗ {safe_text(event.problem)}" if event.problem else f"✓ {event.action}"
-                self._line(said, "red" if event.problem else "green")
-            case ev.WorkerStarted():
-                self._line(f"⇢ {_short(str(event.call.arguments.get('task') or ''), _ARGUMENT_CHARS)}", "cyan")
-            case ev.WorkerEnded():
-                self._tool_ended(event)
-            case ev.EffortChange():
-                self._line(f"  effort from now on: {safe_text(event.level)}", "dim")
-            case _:
-                pass
-
-    def _tool_ended(self, event: ev.ToolEnded | ev.WorkerEnded) -> None:
-        result = event.result
-        ok = bool(result.get("success"))
-        shown: Any = result.get("output") if ok else result.get("error")
-        text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
-        self._line(
-            f"{'✓' if ok else '✗'} {_short(text.strip(), _RESULT_CHARS)}  ({event.seconds:.2f} s)", "green" if ok else "red"
-        )
+                for text, style in step_lines(event):
+                    self._line(text, style)
 
     def _turn_ended(self, event: ev.TurnEnded) -> None:
         self._close()

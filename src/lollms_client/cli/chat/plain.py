@@ -10,6 +10,7 @@ from ... import events as ev
 from ...errors import LollmsError
 from ..clean import safe_text
 from ..render import TurnRenderer
+from ..steps import step_lines
 from .commands import is_command, run_command
 
 if TYPE_CHECKING:
@@ -56,6 +57,6 @@ def _answer(events: Iterator[ev.Event], renderer: TurnRenderer) -> str:
             print(safe_text(event.response) if sys.stdout.isatty() else event.response)
             if event.status != "completed":
                 print(f"lollms: the turn ended as {event.status}: {event.reason}", file=sys.stderr)
-        elif isinstance(event, (ev.ToolStarted, ev.ToolEnded, ev.Notice)):
+        elif isinstance(event, (ev.ToolStarted, ev.ToolEnded, ev.WorkerEnded)) or step_lines(event):
             renderer.show(event)
     return status

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ... import events as ev
 from ...errors import MissingDependencyError
 from ..clean import one_line, safe_text, shorten
+from ..steps import outcome, step_lines
 from .blocks import finished_length
 from .paint import Painter
 from .worker import Change, Failure, Tick
@@ -80,12 +81,8 @@ class View:
                 self._paint(soon=True)
             case ev.TextDelta():
                 self._add(item.text)
-            case ev.ArtefactStart():
-                self._add(f"\n\n````{item.language}\n")
             case ev.ArtefactChunk():
-                self._add(item.text)
-            case ev.ArtefactEnd():
-                self._add("\n````\n\n")
+                pass  # only the names of what is in it are shown, in lines of their own
             case _:
                 self._show_step(item)
 
@@ -103,16 +100,27 @@ class View:
             case Change():
                 self.show_diff(item.lines)
                 self.last_change = item.lines
-            case ev.ToolEnded():
-                self._tool_ended(item)
-            case ev.Notice():
-                self._end_text()
-                self._styled(f"! {safe_text(item.text)}", "yellow")
+            case ev.ToolEnded() | ev.WorkerEnded():
+                self._ended(item)
             case ev.TurnEnded():
                 self._turn_ended(item)
             case Failure():
                 self._end_text()
                 self.error(str(item.error))
+            case _:
+                self._show_lines(item)
+
+    def _show_lines(self, item: ev.Event) -> None:
+        for text, style in step_lines(item):
+            self._end_text()
+            self._styled(text, style)
+        match item:
+            case ev.ArtefactStart():
+                self._do(f"writing {one_line(item.name, _VALUE_CHARS)}")
+            case ev.WorkerStarted():
+                self._do("a worker is at it")
+            case ev.ArtefactEnd():
+                self._do("waiting for the model")
             case _:
                 pass
 
@@ -135,13 +143,11 @@ class View:
         self._end_text()
         self._painter.clear()
 
-    def _tool_ended(self, event: ev.ToolEnded) -> None:
-        result = event.result
-        ok = bool(result.get("success"))
-        shown = result.get("output") if ok else result.get("error")
-        text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
-        body = shorten(safe_text(text.strip()), _RESULT_CHARS)
-        self._styled(f"{'✓' if ok else '✗'} {event.call.name} ({event.seconds:.2f} s)  {body}", "green" if ok else "red")
+    def _ended(self, event: ev.ToolEnded | ev.WorkerEnded) -> None:
+        self._end_text()
+        mark, body, style = outcome(event, _RESULT_CHARS)
+        what = "worker" if isinstance(event, ev.WorkerEnded) else safe_text(event.call.name)
+        self._styled(f"{mark} {what} ({event.seconds:.2f} s)  {body}", style)
         self._do("waiting for the model")
 
     def _turn_ended(self, event: ev.TurnEnded) -> None:
@@ -154,6 +160,8 @@ class View:
             self._styled(f"Files: {', '.join(changed)}", "magenta")
         if event.status != "completed":
             self._styled(f"The turn ended as {event.status}{f': {event.reason}' if event.reason else ''}.", "yellow")
+        if event.status in ("waiting_approval", "waiting_user"):
+            self._styled("`lollms pending` takes your answer, and /resume goes on with it.", "dim")
 
     # ---- text and thoughts ----------------------------------------------------------------------------------------------------
 
