@@ -7,9 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
+import pexpect
 import pytest
+
+from lollms_client.cli.stored import ago
 
 BINDING = '''
 import os, signal
@@ -60,6 +65,17 @@ def lollms(tmp_path):
         assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
         return done
 
+    def at_terminal(*words, stdout_to=None, **env):
+        command = [sys.executable, "-W", "error", "-m", "lollms_client", *words]
+        if stdout_to is not None:
+            command = ["/bin/sh", "-c", f'exec "$@" > {stdout_to}', "sh", *command]
+        plain = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
+        environment = {**plain, "LOLLMS_HOME": str(tmp_path / "home"), "TERM": "xterm", "NO_COLOR": "1", **env}
+        child = pexpect.spawn(command[0], command[1:], env=environment, cwd=str(tmp_path), encoding="utf-8", timeout=40)
+        child.delaybeforesend = None
+        return child
+
+    run.at_terminal = at_terminal
     run.model = ["--binding", "steps", "--bindings-dir", str(tmp_path / "bindings")]
     run.work = tmp_path / "work"
     return run
@@ -94,6 +110,11 @@ def test_what_needs_approval_waits_and_is_answered_from_another_process(lollms):
     assert "1. approval: tool_delete_path" in listed
     (waiting,) = json.loads(lollms("pending", "--json").stdout)
     assert waiting["parameters"] == {"path": "old.txt"}
+    (row,) = json.loads(lollms("discussions", "list", "--json").stdout)
+    assert (waiting["discussion_id"], waiting["title"]) == (row["id"], "Go and delete.")
+    assert waiting["workspace"] == str(lollms.work)
+    assert abs(datetime.fromisoformat(waiting["since"]).timestamp() - time.time()) < 300
+    assert f"asked just now · in 'Go and delete.' · workspace {lollms.work} · turn " in listed
     assert (lollms.work / "old.txt").exists()
     lollms("pending", "answer", "1", "perhaps", check=2)
     lollms("pending", "answer", "1", "allow")
@@ -181,3 +202,88 @@ def test_a_backend_that_fails_leaves_word_how_to_go_on(lollms):
     assert "`lollms resume" in done.stderr
     assert "All steps are done." in lollms("resume").stdout
     assert lines(lollms.work) == ["line 1", "line 2"]
+
+
+@pytest.mark.parametrize(
+    ("passed", "said"), [(0, "just now"), (59, "just now"), (200, "3 min ago"), (7300, "2 h ago"), (180000, "2 d ago")]
+)
+def test_an_age_is_told_in_whole_minutes_hours_or_days(passed, said):
+    assert ago(time.time() - passed) == said
+
+
+@pytest.fixture
+def waiting(lollms):
+    """A turn that waits for leave to delete old.txt."""
+    for name in ("old.txt", "older.txt"):
+        (lollms.work / name).write_text("x")
+    lollms("run", "Go and delete.", "--workspace", str(lollms.work), "--defer", *lollms.model, check=4)
+    return lollms
+
+
+def ended(child):
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus
+
+
+def test_resume_asks_and_takes_other_arguments_only_where_they_fit(waiting):
+    child = waiting.at_terminal("resume")
+    child.expect("Your answer .edit")
+    child.send("edit\r")
+    child.expect_exact('{   "path": "old.txt" }')  # it stands there to be changed
+    child.send("\x15" + '{"pth": "older.txt"}\r')
+    child.expect("'path' is missing")
+    child.send("\x15" + '{"path": "older.txt"}\r')
+    child.expect('with: {"path": "older.txt"}')
+    child.expect("Your answer")
+    child.send("allow\r")
+    child.expect("All steps are done.")
+    assert ended(child) == 0
+    assert (waiting.work / "old.txt").exists()
+    assert not (waiting.work / "older.txt").exists()
+
+
+def test_resume_opens_the_editor_of_the_person_for_arguments(waiting, tmp_path):
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\nsed -i s/old.txt/older.txt/ "$2"\n')
+    script.chmod(0o700)
+    child = waiting.at_terminal("resume", EDITOR="false", VISUAL=f"'{script}' -w")
+    child.expect("Your answer")
+    child.send("e\r")
+    child.expect('with: {"path": "older.txt"}')
+    child.expect("Your answer")
+    child.send("allow\r")
+    child.expect("All steps are done.")
+    assert ended(child) == 0
+    assert not (waiting.work / "older.txt").exists()
+
+
+def test_an_editor_that_fails_takes_nothing_and_what_waits_goes_on_waiting(waiting):
+    child = waiting.at_terminal("resume", VISUAL="false")
+    child.expect("Your answer")
+    child.send("e\r")
+    child.expect("The editor 'false' ended with 1")
+    assert ended(child) == 2
+    assert "1. approval: tool_delete_path" in waiting("pending").stdout
+
+
+def test_resume_with_json_asks_beside_the_data(waiting, tmp_path):
+    child = waiting.at_terminal("resume", "--json", stdout_to="out.jsonl")
+    child.expect("1. approval: tool_delete_path")
+    child.expect("Your answer")
+    child.send("e\r")
+    child.expect("Instead of it")
+    child.send('{"path": "older.txt"}\r')
+    child.expect("Your answer")
+    child.send("allow\r")
+    assert ended(child) == 0
+    events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert events[0]["event"] == "turn_started"
+    assert events[-1]["response"] == "All steps are done."
+    assert not (waiting.work / "older.txt").exists()
+
+
+def test_resume_with_json_and_nobody_there_prints_data_alone(waiting):
+    done = waiting("resume", "--json", check=4)
+    assert "1 of its calls wait for an answer" in done.stderr
+    assert {json.loads(line)["event"] for line in done.stdout.splitlines()} >= {"turn_started", "turn_ended"}

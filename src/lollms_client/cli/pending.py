@@ -7,14 +7,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .clean import one_line, safe_text
-from .stored import find, open_store
+from .editing import edit_here, mended
+from .stored import ago, find, iso, open_store
 
 if TYPE_CHECKING:
     from ..lollms_discussion import LollmsDataManager
+    from .editing import Check
 
 __all__ = ["answer_at_terminal", "register"]
 
-_WORDS = {"approval": ("allow", "always", "reject"), "outcome": ("retry", "skip", "result")}
+_WORDS = {"approval": ("allow", "always", "reject"), "outcome": ("retry", "skip", "result"), "question": ("your answer",)}
 
 
 def register(commands: Any) -> None:
@@ -52,9 +54,10 @@ def _json(text: str) -> Any:
 
 def _list(options: argparse.Namespace) -> int:
     with open_store() as manager:
-        waiting = manager.waiting()
+        waiting = _waiting(manager)
     if options.json:
-        print(json.dumps(waiting, ensure_ascii=False, default=str, indent=2))
+        rows = [{**one, "since": iso(one["since"])} for one in waiting]
+        print(json.dumps(rows, ensure_ascii=False, default=str, indent=2))
         return 0
     if not waiting:
         print("Nothing waits for you.")
@@ -65,11 +68,36 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
+def _waiting(manager: LollmsDataManager, discussion_id: str | None = None) -> list[dict[str, Any]]:
+    """What waits, each with the `title` and the `workspace` of the discussion that it belongs to, None where there are none."""
+    waiting = manager.waiting(discussion_id)
+    talks = {row["id"]: row for row in manager.list_discussions()} if waiting else {}
+    for one in waiting:
+        talk = talks.get(one["discussion_id"], {})
+        one |= {"title": talk.get("title") or None, "workspace": talk.get("workspace_path")}
+    return waiting
+
+
 def _show(number: int, one: dict[str, Any]) -> None:
-    said = {"approval": "allow, always or reject", "outcome": "retry, skip or result", "question": "your answer"}[one["kind"]]
-    print(f"{number}. {one['kind']}: {safe_text(one['name'])} {one_line(json.dumps(one['parameters'], ensure_ascii=False), 300)}")
+    print(f"{number}. {one['kind']}: {safe_text(one['name'])} {_written(one['parameters'])}")
     print(f"   {one_line(one['reason'], 300)}")
-    print(f"   turn {one['turn_id']} · answer with: {said}")
+    told = [f"asked {ago(one['since'])}", *_where(one), f"turn {one['turn_id']}"]
+    print(f"   {' · '.join(told)}\n   answer with: {_either(_WORDS[one['kind']])}")
+
+
+def _where(one: dict[str, Any]) -> list[str]:
+    """What a waiting thing belongs to."""
+    title, workspace = one["title"], one["workspace"]
+    called = f"in {one_line(title, 60)!r}" if title else f"in {safe_text(one['discussion_id'])}" if one["discussion_id"] else ""
+    return [said for said in (called, f"workspace {safe_text(workspace)}" if workspace else "") if said]
+
+
+def _written(arguments: dict[str, Any]) -> str:
+    return one_line(json.dumps(arguments, ensure_ascii=False), 300)
+
+
+def _either(words: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _answer(options: argparse.Namespace) -> int:
@@ -96,22 +124,40 @@ def _decide(manager: LollmsDataManager, one: dict[str, Any], answer: str, **more
         manager.decide(one["turn_id"], one["ticket"], answer, **given)
 
 
-def answer_at_terminal(manager: LollmsDataManager, discussion_id: str) -> None:
-    """Asks the person about everything that a discussion's turns wait for; an empty answer leaves it waiting."""
-    for number, one in enumerate(manager.waiting(discussion_id), 1):
+def answer_at_terminal(manager: LollmsDataManager, discussion_id: str, check: Check) -> None:
+    """Asks the person about everything that a discussion's turns wait for; an empty answer leaves it waiting.
+
+    Args:
+        manager: The store.
+        discussion_id: The discussion.
+        check: Says what is wrong with edited arguments.
+    """
+    for number, one in enumerate(_waiting(manager, discussion_id), 1):
         _show(number, one)
         try:
-            said = input("Your answer (empty: later): ").strip()
+            _ask(manager, one, check)
         except EOFError:
             print()
             return
+
+
+def _ask(manager: LollmsDataManager, one: dict[str, Any], check: Check) -> None:
+    edited: dict[str, Any] | None = None
+    words = _WORDS[one["kind"]]
+    may_edit = one["kind"] == "approval"
+    while True:
+        said = input(f"Your answer ({'edit changes the arguments; ' if may_edit else ''}empty: later): ").strip()
         word, _, rest = said.partition(" ")
-        if not said:
-            continue
-        if one["kind"] == "question":
-            _decide(manager, one, said)
-        elif word in _WORDS[one["kind"]]:
-            more = {"result": rest} if word == "result" else {"reason": rest}
-            _decide(manager, one, word, **more)
+        if may_edit and word in ("e", "edit"):
+            edited = mended(
+                one["name"], edited or one["parameters"], check, edit_here, lambda text, _style: print(safe_text(text))
+            )
+            print(f"   with: {_written(edited)}")
+        elif said and one["kind"] == "question":
+            return _decide(manager, one, said)
+        elif word in words:
+            more: dict[str, Any] = {"result": rest} if word == "result" else {"reason": rest}
+            return _decide(manager, one, word, **more, arguments=edited if word in ("allow", "always") else None)
         else:
-            print(f"That is none of {', '.join(_WORDS[one['kind']])}; it goes on waiting.")
+            print(f"That is none of {', '.join(words)}; it goes on waiting." if said else "It goes on waiting.")
+            return None

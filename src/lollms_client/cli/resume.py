@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from .backend import add_backend_options
 from .clean import one_line, safe_text
+from .editing import check_of
 from .pending import answer_at_terminal
 from .run import build_client, interrupts, play_out
 from .stored import backend_of, open_store, open_turn
 
 if TYPE_CHECKING:
+    from ..lollms_core import LollmsClient
     from ..lollms_discussion import LollmsDataManager
 
 __all__ = ["register"]
@@ -43,25 +46,36 @@ def _resume(options: argparse.Namespace) -> int:
         about = manager.get_discussion(None, turn["discussion_id"])
         backend_of(options, about.metadata)
         options.defer = options.defer or turn["deferred"]
-        if not options.json:
-            print(f"Resuming after round {turn['rounds']}: {one_line(turn['prompt'], 100)}", flush=True)
-        if sys.stdin.isatty() and not options.json:
-            answer_at_terminal(manager, turn["discussion_id"])
-        elif (left := _undecided(manager, turn)) and not options.json:
-            print(f"{left} of its calls wait for an answer: `lollms pending` takes them.", file=sys.stderr)
-        with build_client(options) as client, interrupts(client):
-            talk = manager.get_discussion(client, turn["discussion_id"])
-            if talk.workspace_path is not None and not options.json:
-                print(f"Workspace: {safe_text(str(talk.workspace_path))}", flush=True)
-            events = talk.play_resumed(
-                turn["turn_id"],
-                max_nb_rounds=options.max_rounds,
-                on_unknown=options.on_unknown,
-                defer_approval=options.defer or None,
-                autonomy_level="full_access" if options.yes else "strict" if getattr(options, "strict", False) else None,
-            )
-            return play_out(events, options, talk.id)
+        _tell(f"Resuming after round {turn['rounds']}: {one_line(turn['prompt'], 100)}", options)
+        with build_client(options) as client:
+            _ask_or_say(manager, turn, client, options)
+            with interrupts(client):
+                return _play(manager, client, turn, options)
 
 
-def _undecided(manager: LollmsDataManager, turn: dict[str, Any]) -> int:
-    return len(manager.waiting(turn["discussion_id"]))
+def _play(manager: LollmsDataManager, client: LollmsClient, turn: dict[str, Any], options: argparse.Namespace) -> int:
+    talk = manager.get_discussion(client, turn["discussion_id"])
+    if talk.workspace_path is not None:
+        _tell(f"Workspace: {safe_text(str(talk.workspace_path))}", options)
+    events = talk.play_resumed(
+        turn["turn_id"],
+        max_nb_rounds=options.max_rounds,
+        on_unknown=options.on_unknown,
+        defer_approval=options.defer or None,
+        autonomy_level="full_access" if options.yes else "strict" if getattr(options, "strict", False) else None,
+    )
+    return play_out(events, options, talk.id)
+
+
+def _ask_or_say(manager: LollmsDataManager, turn: dict[str, Any], client: LollmsClient, options: argparse.Namespace) -> None:
+    """Asks about what waits, where somebody is there to be asked; standard output is left to the data where it is for data."""
+    if sys.stdin.isatty():
+        with redirect_stdout(sys.stderr if options.json else sys.stdout):
+            answer_at_terminal(manager, turn["discussion_id"], check_of(client))
+    elif left := len(manager.waiting(turn["discussion_id"])):
+        print(f"{left} of its calls wait for an answer: `lollms pending` takes them.", file=sys.stderr)
+
+
+def _tell(text: str, options: argparse.Namespace) -> None:
+    """Says something besides the turn itself."""
+    print(text, flush=True, file=sys.stderr if options.json else sys.stdout)

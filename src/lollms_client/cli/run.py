@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import events as ev
 from .backend import add_backend_options, open_client
@@ -75,7 +75,7 @@ def play_out(events: Iterator[ev.Event], options: argparse.Namespace, discussion
     Returns:
         The exit code.
     """
-    show: Callable[[ev.Event], None] = _print_json if options.json else TurnRenderer().show
+    show: Callable[[ev.Event], None] = _json_lines(sys.stdout) if options.json else TurnRenderer().show
     status, waiting, begun = "failed", 0, False
     try:
         for event in events:
@@ -135,9 +135,14 @@ def _aside(handler: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def _print_json(event: ev.Event) -> None:
-    sys.stdout.write(json.dumps(event.to_dict(), ensure_ascii=False, default=str) + "\n")
-    sys.stdout.flush()
+def _json_lines(out: TextIO) -> Callable[[ev.Event], None]:
+    """Writes events to this very stream, whatever standard output is while a question is asked in another thread."""
+
+    def show(event: ev.Event) -> None:
+        out.write(json.dumps(event.to_dict(), ensure_ascii=False, default=str) + "\n")
+        out.flush()
+
+    return show
 
 
 @contextmanager

@@ -6,13 +6,14 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..lollms_discussion import LollmsDataManager
 
-__all__ = ["ago", "backend_of", "find", "note_of", "open_store", "open_turn"]
+__all__ = ["age", "ago", "backend_of", "find", "iso", "note_of", "open_store", "open_turn"]
 
 _NOTED = ("model", "binding", "profile")
 """Options of a command that a later one needs to go on with what it began; folders besides, by their whole paths."""
@@ -102,10 +103,21 @@ def open_turn(manager: LollmsDataManager, which: str | None) -> dict[str, Any]:
     return by_id[find(which, by_id, "turn that can be resumed")]
 
 
-def ago(seconds: float) -> str:
-    """How long ago a time was, in a few words."""
+def age(seconds: float) -> str:
+    """How old something of that time is, in whole days, hours or minutes; "" for less than one."""
     passed = max(0.0, time.time() - seconds)
     for size, word in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if passed >= size:
-            return f"{passed / size:.0f} {word} ago"
-    return "just now"
+            return f"{int(passed // size)} {word}"
+    return ""
+
+
+def ago(seconds: float) -> str:
+    """How long ago a time was, in a few words."""
+    old = age(seconds)
+    return f"{old} ago" if old else "just now"
+
+
+def iso(seconds: float) -> str:
+    """A time in seconds since the epoch as the JSON of our commands has it: ISO 8601, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

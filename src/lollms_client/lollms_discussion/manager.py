@@ -164,8 +164,21 @@ class LollmsDataManager:
         ]
 
     def waiting(self, discussion_id: str | None = None) -> list[dict[str, Any]]:
-        """What waits for a person: `{"turn_id", "ticket", "kind", "reason", "name", "parameters"}` each, the oldest first."""
-        return [waits(one) for one in self.turns.waiting() if discussion_id is None or self._of(one.turn) == discussion_id]
+        """What waits for a person, that of the oldest turn first.
+
+        Args:
+            discussion_id: Only what waits in this discussion, its workers' calls among it.
+
+        Returns:
+            `{"turn_id", "ticket", "kind", "reason", "name", "parameters", "discussion_id", "since"}` each: `discussion_id` None
+            for a turn that is in none, `since` when its turn began to wait, in seconds since the epoch.
+        """
+        found = [(one, self._of(one.turn)) for one in self.turns.waiting()]
+        return [
+            {**waits(one), "discussion_id": of, "since": one.turn.updated_at}
+            for one, of in found
+            if discussion_id is None or of == discussion_id
+        ]
 
     def _of(self, row: Any) -> str | None:
         """The discussion that a turn belongs to, a worker's by the turn that it works for."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigurationError
+from ..editing import arguments_from
 
-__all__ = ["Approval", "arguments_from", "change_of"]
+__all__ = ["Approval", "change_of"]
 
 _LARGEST = 1_000_000
 _DIFF_LINES = 400
@@ -43,21 +43,6 @@ class Approval:
             except ConfigurationError:
                 arguments = None  # a tool asks about something of its own under its own name
         return cls(label, source, argv, arguments)
-
-
-def arguments_from(text: str) -> dict[str, Any]:
-    """A tool's arguments from JSON.
-
-    Raises:
-        ConfigurationError: It is not JSON, or no object; says where.
-    """
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ConfigurationError(f"This is not JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"Arguments are a JSON object, not {type(value).__name__}.")
-    return value
 
 
 def change_of(workspace: Path, tool: str, arguments: Mapping[str, Any]) -> list[str]:

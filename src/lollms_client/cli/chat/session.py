@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import events as ev
+from ..editing import check_of
 
 if TYPE_CHECKING:
     from ...lollms_core import LollmsClient
@@ -233,8 +234,7 @@ class Session:
 
     def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """What a tool would get of such arguments, and what would be left out; raises what is wrong with them."""
-        tools = self.client.tools
-        return (dict(arguments), []) if tools is None else tools.check_arguments(tool, arguments)
+        return check_of(self.client)(tool, arguments)
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------
 

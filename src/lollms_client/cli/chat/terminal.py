@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import LollmsError
 from ..clean import one_line, safe_text, shorten
-from .approval import Approval, arguments_from, change_of
+from ..editing import mended
+from .approval import Approval, change_of
 from .commands import is_command, run_command
 from .worker import Question, TurnInThread
 
@@ -140,19 +141,8 @@ class Terminal:
                 edited = self._edit(approval.label, edited or approval.arguments)
 
     def _edit(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the person wants them; a slip is said and can be mended, and nothing is taken before it fits."""
-        text = json.dumps(arguments, indent=2, ensure_ascii=False)
         self._view.say("Edit the arguments. Alt-Enter (Esc, Enter) is done, Ctrl-X Ctrl-E opens $EDITOR.", "dim")
-        while True:
-            text = self._reader.edit(text)
-            try:
-                fitted, dropped = self._session.check_arguments(tool, arguments_from(text))
-            except LollmsError as error:
-                self._view.error(str(error))
-                continue
-            for warning in dropped:
-                self._view.say(f"! {warning}", "yellow")
-            return fitted
+        return mended(tool, arguments, self._session.check_arguments, self._reader.edit, self._view.say)
 
     def _show(self, approval: Approval, edited: dict[str, Any] | None) -> None:
         self._view.say(f"? {approval.label} wants your approval", "bold yellow")
