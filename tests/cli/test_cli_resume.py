@@ -25,8 +25,12 @@ BindingName = "Steps"
 class Steps(ScriptedLLM):
     """Appends two lines, deletes a file where there is one to delete, answers; a pure function of what it is asked."""
 
-    def __init__(self, **kwargs):
-        super().__init__([self.next] * 99, model_name="steps")
+    def __init__(self, model_name="steps", **kwargs):
+        super().__init__([self.next] * 99, model_name=model_name)
+        self.binding_name = "steps"
+
+    def list_models(self):
+        return [{"model_name": name} for name in ("steps", "stairs")]
 
     def next(self, request):
         done = sum(m["role"] == "tool" for m in request.messages)
@@ -287,3 +291,26 @@ def test_resume_with_json_and_nobody_there_prints_data_alone(waiting):
     done = waiting("resume", "--json", check=4)
     assert "1 of its calls wait for an answer" in done.stderr
     assert {json.loads(line)["event"] for line in done.stdout.splitlines()} >= {"turn_started", "turn_ended"}
+
+
+@pytest.mark.parametrize("noted", ["an option", "a profile", "the configuration"])
+def test_another_model_goes_on_with_the_binding_that_the_turn_ran_with(lollms, tmp_path, noted):
+    words = []
+    if noted != "an option":
+        (tmp_path / "home").mkdir()
+        named = (
+            {"binding_name": "steps"}
+            if noted == "the configuration"
+            else {"binding_profiles": {"own": {"binding_name": "steps"}}}
+        )
+        config = {"llm": {"bindings_dir": str(tmp_path / "bindings"), **named}}
+        (tmp_path / "home" / "config.yaml").write_text(json.dumps(config))
+        words = ["--profile", "own"] if noted == "a profile" else []
+    run = ["run", "Go on.", "--workspace", str(lollms.work), *(lollms.model if noted == "an option" else words)]
+    lollms(*run, check=-signal.SIGKILL, STEPS_DIE_AT="2")
+    wrong = lollms("resume", "--model", "ladder", check=2)
+    for piece in ("'ladder'", "'steps'", "stairs"):
+        assert piece in wrong.stderr
+    done = lollms("resume", "--model", "stairs")
+    assert "With the model stairs (steps" in done.stdout
+    assert "All steps are done." in done.stdout

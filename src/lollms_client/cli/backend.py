@@ -7,18 +7,28 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..errors import LollmsError, UnknownNameError
+
 if TYPE_CHECKING:
     from ..lollms_core import LollmsClient
+    from ..lollms_llm_binding import LollmsLLMBinding
 
-__all__ = ["add_backend_options", "key_value", "open_client"]
+__all__ = ["add_backend_options", "demand_model", "key_value", "model_title", "open_client", "served_models"]
 
 EMBEDDED, LCP, MASTER = "embedded", "lcp", "master"
 
 
-def add_backend_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose a model. Without any of them the configuration decides, else it is the embedded model."""
+def add_backend_options(
+    parser: argparse.ArgumentParser, model: str = "the model; without --binding an embedded one, by catalogue id or GGUF file"
+) -> None:
+    """Adds the options that choose a model. Without any of them the configuration decides, else it is the embedded model.
+
+    Args:
+        parser: The command's.
+        model: What `--model` means to it.
+    """
     group = parser.add_argument_group("model", "which model answers; as configured, else the embedded one")
-    group.add_argument("--model", metavar="ID", help="the model; without --binding an embedded one, by catalogue id or GGUF file")
+    group.add_argument("--model", metavar="ID", help=model)
     which = group.add_mutually_exclusive_group()
     which.add_argument("--binding", metavar="NAME", help="the language model binding")
     which.add_argument("--profile", metavar="ALIAS", help="a profile of the configuration")
@@ -44,6 +54,7 @@ def open_client(
 
     Args:
         options: What `add_backend_options` parsed, and `tools` where the command has that option: folders of the person's own.
+            `model_of_configured` says that a model without a binding is meant of the configured binding, where there is one.
         tools: Settings of the LCP binding that it is to have, its `tools_folders` where the configuration names none; None where
             the command needs no tools.
         defaults: Keywords of `LollmsClient` that hold where the configuration says nothing about them.
@@ -66,7 +77,7 @@ def open_client(
     try:
         if options.profile or model:  # whatever the configuration's own default is
             client.switch_model(options.profile or MASTER)
-        if options.profile and options.model:
+        if options.model and not model:  # the profile, or the configuration, says which binding
             client.generator().select_model(options.model)
     except BaseException:
         client.close()
@@ -74,12 +85,51 @@ def open_client(
     return client
 
 
+def served_models(llm: LollmsLLMBinding) -> list[str]:
+    """The models that a binding offers; none where it cannot be asked."""
+    try:
+        listed = llm.list_models()
+    except LollmsError:
+        return []
+    names = (m.get("model_name") or m.get("name") or m.get("id") if isinstance(m, dict) else m for m in listed)
+    return [str(name) for name in names if name]
+
+
+def demand_model(llm: LollmsLLMBinding, name: str, *others: str) -> None:
+    """Demands that a binding has a model, where it can say what it has. One without a tag means the tag `latest`.
+
+    Args:
+        llm: The binding.
+        name: The model.
+        *others: What else could have been meant, for the message.
+
+    Raises:
+        UnknownNameError: It has no such model; says what there is.
+    """
+    served = served_models(llm)
+    if served and name not in served and f"{name}:latest" not in served:
+        raise UnknownNameError(f"model of the binding {llm.binding_name!r}", name, {*served, *others})
+
+
+def model_title(client: LollmsClient) -> str:
+    """The model that answers, with its binding and its profile, in a few words.
+
+    Raises:
+        NotConfiguredError: There is none.
+    """
+    llm = client.generator()
+    profile = getattr(client.llm_binding_manager.model_profile, "name", None)
+    name = llm.model_name or "the binding's own model"
+    return f"{name} ({llm.binding_name}{f', profile {profile}' if profile else ''})"
+
+
 def _language_model(options: argparse.Namespace, said: Mapping[str, Any]) -> dict[str, Any]:
     """What goes over the configuration's language model: nothing, where it has one and the options name none."""
     from .models import ensure_model
 
     configured = said.get("llm_binding_name") or said.get("llm_binding_profiles")
-    if options.profile or (options.binding is None and options.model is None and configured):
+    asks = options.binding is not None or (options.model is not None and not getattr(options, "model_of_configured", False))
+    if options.profile or (not asks and configured):
         config = said.get("llm_binding_config", {})
         if not options.profile and said.get("llm_binding_name") == EMBEDDED and not config.get("models_dir"):
             ensure_model(config.get("model_name"))

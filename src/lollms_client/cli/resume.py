@@ -7,7 +7,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from .backend import add_backend_options
+from .backend import EMBEDDED, add_backend_options, demand_model, model_title
 from .clean import one_line, safe_text
 from .editing import check_of
 from .pending import answer_at_terminal
@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
     resume = commands.add_parser("resume", help="go on with a turn that is not over", description=__doc__)
     resume.add_argument("id", metavar="ID", nargs="?", help="a turn or a discussion (default: the turn that was written to last)")
     resume.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
-    add_backend_options(resume)
+    add_backend_options(resume, "the model, of the binding that the turn ran with where no other is named")
     resume.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     resume.add_argument("--defer", action="store_true", help="what needs approval goes on waiting, instead of being refused")
     resume.add_argument("--json", action="store_true", help="print one event a line, as JSON")
@@ -44,10 +44,14 @@ def _resume(options: argparse.Namespace) -> int:
     with open_store() as manager:
         turn = open_turn(manager, options.id)
         about = manager.get_discussion(None, turn["discussion_id"])
+        wanted = options.model
         backend_of(options, about.metadata)
         options.defer = options.defer or turn["deferred"]
         _tell(f"Resuming after round {turn['rounds']}: {one_line(turn['prompt'], 100)}", options)
         with build_client(options) as client:
+            if wanted and client.generator().binding_name != EMBEDDED:  # that one has looked for its model already
+                demand_model(client.generator(), wanted)
+            _tell(f"With the model {model_title(client)}.", options)
             _ask_or_say(manager, turn, client, options)
             with interrupts(client):
                 return _play(manager, client, turn, options)

@@ -43,7 +43,11 @@ def note_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def backend_of(options: argparse.Namespace, metadata: Mapping[str, Any]) -> None:
-    """Fills in what was noted, where the command line itself names no model."""
+    """Fills in what was noted, where the command line itself names no binding and no profile.
+
+    A model that the command line names is one of the binding, or of the profile, that was noted; where none was, of the one that
+    is configured, as it was then.
+    """
     note = metadata.get("cli") or {}
     if not options.tools:
         options.tools = list(note.get("tools") or ())
@@ -51,7 +55,8 @@ def backend_of(options: argparse.Namespace, metadata: Mapping[str, Any]) -> None
         options.strict = True
     if options.profile or options.binding:
         return
-    for name in ("model", "bindings_dir", *(("binding", "profile") if not options.model or note.get("binding") else ())):
+    options.model_of_configured = not any(note.get(name) for name in _NOTED)
+    for name in (*_NOTED, "bindings_dir"):
         setattr(options, name, getattr(options, name) or note.get(name))
     options.set = [*((key, value) for key, value in note.get("set") or ()), *options.set]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import ConfigurationError, LollmsError, UnknownNameError
+from ...errors import ConfigurationError, UnknownNameError
+from ..backend import demand_model, served_models
 
 if TYPE_CHECKING:
     from ...events import Event
@@ -86,23 +87,13 @@ def _profiles(session: Session) -> list[str]:
     return [*client.llm_model_profiles_registry, *client.llm_binding_profiles_registry]
 
 
-def _served(session: Session) -> list[str]:
-    """The models that the active binding offers; none where it cannot be asked."""
-    try:
-        listed = session.model.list_models()
-    except LollmsError:
-        return []
-    names = (m.get("model_name") or m.get("name") or m.get("id") if isinstance(m, dict) else m for m in listed)
-    return [str(name) for name in names if name]
-
-
 def _models(session: Session) -> list[str]:
-    return [*_profiles(session), *_served(session)]
+    return [*_profiles(session), *served_models(session.model)]
 
 
 def _model(session: Session, argument: str) -> Said:
     if not argument:
-        profiles, served = _profiles(session), _served(session)
+        profiles, served = _profiles(session), served_models(session.model)
         lines = [f"In use: {session.title()}"]
         lines += [f"Profiles: {', '.join(profiles)}"] if profiles else []
         lines += [f"Models of {session.model.binding_name}: {', '.join(served)}"] if served else []
@@ -110,9 +101,7 @@ def _model(session: Session, argument: str) -> Said:
     if argument in _profiles(session):
         session.client.switch_model(argument)
     else:
-        served = _served(session)
-        if served and argument not in served:
-            raise UnknownNameError("model or profile", argument, {*served, *_profiles(session)})
+        demand_model(session.model, argument, *_profiles(session))
         session.model.select_model(argument)
     return Said(f"From now on: {session.title()}")
 
@@ -272,7 +261,11 @@ def _exit(_session: Session, _argument: str) -> Said:
 _TABLE: tuple[Command, ...] = (
     Command("help", "", "show this", _help),
     Command(
-        "model", "[NAME]", "show the models and profiles, or use another one", _model, lambda s: [*_profiles(s), *_served(s)]
+        "model",
+        "[NAME]",
+        "show the models and profiles, or use another one",
+        _model,
+        lambda s: [*_profiles(s), *served_models(s.model)],
     ),
     Command("effort", "[LEVEL]", "show or set the reasoning effort: a level, 0.0 to 1.0, or auto", _effort, _efforts),
     Command("tools", "[on|off|NAME]", "list the tools, offer them or not, or show one", _tools, _tool_words),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import events as ev
+from ..backend import model_title
 from ..editing import check_of
 
 if TYPE_CHECKING:
@@ -203,10 +204,7 @@ class Session:
 
     def title(self) -> str:
         """The model in use, in a few words."""
-        llm = self.model
-        profile = getattr(self.client.llm_binding_manager.model_profile, "name", None)
-        name = llm.model_name or "the binding's own model"
-        return f"{name} ({llm.binding_name}{f', profile {profile}' if profile else ''})"
+        return model_title(self.client)
 
     def prices(self) -> Mapping[str, float] | None:
         """What a million tokens of the model in use cost, None where its profile does not say."""
