@@ -14,10 +14,12 @@ from lollms_client.cli.chat.blocks import finished_length
 from lollms_client.cli.chat.commands import COMMANDS, is_command, run_command
 from lollms_client.cli.chat.complete import Completions
 from lollms_client.cli.chat.paint import Painter
+from lollms_client.cli.chat.plain import run_plain
 from lollms_client.cli.chat.session import Session
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
 from lollms_client.cli.clean import one_line, safe_text
+from lollms_client.cli.tree import drawn
 from lollms_client.errors import BackendError, ConfigurationError, UnknownNameError
 from lollms_client.events import TextDelta, ThoughtDelta, TurnEnded, Usage
 from lollms_client.lollms_core import LollmsClient
@@ -102,6 +104,44 @@ def test_an_answer_is_given_again_as_a_branch_that_one_can_go_over_to(talk):
     assert run_command(session, "/branches").text == "  1. 2 messages, last: First.\n* 2. 2 messages, last: Another."
     run_command(session, "/branches 1")
     assert [e.answer for e in session.exchanges] == ["First."]
+
+
+def test_what_was_said_is_said_otherwise_as_a_branch_and_the_tree_is_drawn(talk):
+    session = talk(["A.", "B.", "Instead.", "On."])
+    play(session, "one")
+    play(session, "two")
+    said = run_command(session, "/edit 1")
+    assert said.prompt == "one"
+    list(said.edits("one, but otherwise"))
+    assert [(e.prompt, e.answer) for e in session.exchanges] == [("one, but otherwise", "Instead.")]
+    assert roles(session.model.requests[-1].messages) == ["system", "user"]
+    assert [line.split("  ")[0] for line in run_command(session, "/tree").text.splitlines()] == [
+        line.split("  ")[0] for line in drawn(session.talk.get_tree())
+    ]
+    assert "* └─ user: one, but otherwise" in run_command(session, "/tree").text
+    assert "├─ user: one " in run_command(session, "/tree").text
+    play(session, "go on")
+    assert run_command(session, "/edit").prompt == "go on"
+    with pytest.raises(UnknownNameError, match="'3'"):
+        run_command(session, "/edit 3")
+    run_command(session, "/branches 1")
+    assert [e.prompt for e in session.exchanges] == ["one", "two"]
+
+
+def test_nothing_to_edit_and_nothing_to_draw(talk, capsys):
+    session = talk(["A."])
+    assert "nothing yet" in run_command(session, "/edit").text
+    assert "nothing yet" in run_command(session, "/tree").text
+    assert run_plain(session, io.StringIO("one\n/edit\n")) == 1
+    assert "/edit needs a terminal" in capsys.readouterr().err
+
+
+def test_a_prompt_that_could_not_be_said_otherwise_leaves_the_conversation_as_it_was(talk):
+    session = talk(["A."])
+    play(session, "one")
+    with pytest.raises(ConfigurationError, match="not a person's"):
+        list(session.said_otherwise(session.talk.get_branch()[-1], "x"))
+    assert [e.prompt for e in session.exchanges] == ["one"]
 
 
 def test_a_model_that_calls_otherwise_is_told_of_earlier_turns_in_plain_words(talk):

@@ -42,14 +42,14 @@ SCRIPT = """
 class Talk:
     """A child that runs `lollms chat`."""
 
-    def __init__(self, tmp_path, script: str, *arguments: str, size=(40, 100), begins=PROMPT):
+    def __init__(self, tmp_path, script: str, *arguments: str, size=(40, 100), begins=PROMPT, editor=""):
         self.begins = begins
         folder = tmp_path / "bindings" / "talk"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "__init__.py").write_text(MODEL + textwrap.dedent(script).strip() + "\n")
         self.workspace = tmp_path / "work"
         self.workspace.mkdir(exist_ok=True)
-        environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        environment = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "VISUAL": "", "EDITOR": editor}
         words = ["-m", "lollms_client", "chat", "--binding", "talk", "--bindings-dir", str(tmp_path / "bindings")]
         words += ["--workspace", str(self.workspace), *arguments]
         self.child = pexpect.spawn(sys.executable, words, env=environment, dimensions=size, encoding="utf-8", timeout=30)
@@ -232,6 +232,36 @@ def test_edited_arguments_are_mended_shown_again_and_are_what_runs(tmp_path):
         talk.wait("generated")
         assert (talk.workspace / "a.txt").exists()
         assert not (talk.workspace / "other.txt").exists()
+
+
+def test_a_message_is_edited_on_the_line_and_sent_as_a_branch(tmp_path):
+    with Talk(tmp_path, "[echo, echo]") as talk:
+        talk.say("one")
+        talk.type("/edit\r")
+        talk.wait("one")
+        talk.type("\r")
+        talk.wait("Nothing was sent")
+        talk.prompt()
+        talk.type("/edit\r")
+        talk.wait("one")
+        talk.type(" more\r")
+        assert "heard [one more] after 1" in talk.wait(r"\d+ generated")
+        talk.prompt()
+        talk.type("/tree\r")
+        assert "└─ user: one more" in talk.wait(r"one more  \w+")
+        talk.prompt()
+        assert talk.end() == 0
+
+
+def test_a_message_is_edited_in_the_editor_of_the_person(tmp_path):
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\necho instead > "$1"\n')
+    script.chmod(0o700)
+    with Talk(tmp_path, "[echo, echo, echo]", editor=str(script)) as talk:
+        talk.say("one")
+        talk.say("two")
+        assert "heard [instead] after 1" in talk.say("/edit 1")
+        assert talk.end() == 0
 
 
 def test_ctrl_c_stops_the_turn_and_not_the_program(tmp_path):

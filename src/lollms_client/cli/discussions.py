@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigurationError
 from .clean import one_line, safe_text
-from .stored import ago, find, open_store
+from .stored import ago, find, iso, open_store
+from .tree import drawn, in_order
 
 if TYPE_CHECKING:
-    from ..lollms_discussion import LollmsDataManager, LollmsDiscussion
+    from ..lollms_discussion import LollmsDataManager, LollmsDiscussion, LollmsMessage
 
 __all__ = ["register"]
 
@@ -28,10 +29,13 @@ def register(commands: Any) -> None:
     listed.add_argument("--limit", metavar="N", type=int, default=50, help="at most (default: 50)")
     listed.add_argument("--json", action="store_true", help="as JSON")
     for name, run, text in (("show", _show, "the messages of a branch"), ("tree", _tree, "all branches")):
-        _command(acts, name, run, text).add_argument("id", metavar="ID", help="its id, or a part of it that is no other's")
+        one = _command(acts, name, run, text)
+        one.add_argument("id", metavar="ID", help="its id, or a part of it that is no other's")
+        one.add_argument("--json", action="store_true", help="as JSON")
     search = _command(acts, "search", _search, "the messages that hold all words of a text")
     search.add_argument("text", metavar="TEXT")
     search.add_argument("--limit", metavar="N", type=int, default=20, help="at most (default: 20)")
+    search.add_argument("--json", action="store_true", help="as JSON")
     export = _command(acts, "export", _export, "write a conversation; the form json can be imported again")
     export.add_argument("id", metavar="ID")
     export.add_argument("--format", choices=_FORMATS, default="json", help="default: json")
@@ -60,8 +64,7 @@ def _list(options: argparse.Namespace) -> int:
     with open_store() as manager:
         rows = manager.list_discussions(options.limit)
     if options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2, default=str))
-        return 0
+        return _print_json([{**row, **{key: iso(row[key]) for key in ("created_at", "updated_at")}} for row in rows])
     if not rows:
         print("There are no conversations yet: `lollms chat` and `lollms run` keep theirs.")
     for row in rows:
@@ -74,6 +77,8 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     with open_store() as manager:
         talk = _loaded(manager, options.id)
+        if options.json:
+            return _print_json({**_facts(talk), "messages": [_plain(message) for message in talk.get_branch()]})
         print(f"{safe_text(talk.title) or '(no title)'}\n")
         for message in talk.get_branch():
             status = message.metadata.get("turn_status")
@@ -82,42 +87,48 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
+def _facts(talk: LollmsDiscussion) -> dict[str, Any]:
+    workspace = talk.workspace_path
+    return {
+        "id": talk.id,
+        "title": talk.title,
+        "workspace_path": str(workspace) if workspace is not None else None,
+        "resumable": talk.has_resumable_turn(),
+    }
+
+
+def _plain(message: LollmsMessage) -> dict[str, Any]:
+    """A message as our JSON has it; these keys are documented."""
+    kept = ("id", "parent_id", "sender", "sender_type", "content", "thoughts", "binding_name", "model_name")
+    status = message.metadata.get("turn_status")
+    return {**{key: getattr(message, key) for key in kept}, "created_at": iso(message.created_at), "turn_status": status}
+
+
+def _print_json(value: Any) -> int:
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    return 0
+
+
 def _tree(options: argparse.Namespace) -> int:
     with open_store() as manager:
         talk = _loaded(manager, options.id)
+        if options.json:
+            nodes = in_order(talk.get_tree())
+            rows = [{**_plain(node["message"]), "active": node["active"], "label": node["label"]} for node in nodes]
+            return _print_json({**_facts(talk), "messages": rows})
         open_turns = {turn["turn_id"] for turn in talk.resumable_turns()}
-        for line in _drawn(talk.get_tree()):
+        for line in drawn(talk.get_tree()):
             print(line)
         if open_turns:
             print(f"{len(open_turns)} turn(s) not over: `lollms resume {talk.id}` goes on.")
     return 0
 
 
-def _drawn(nodes: list[dict[str, Any]]) -> list[str]:
-    """A tree as lines. A message with one answer stands above it without an indent: only branches move to the right."""
-    lines: list[str] = []
-    pending = _beside(nodes, "")  # what is still to be drawn, the next one last: a conversation may be longer than Python's stack
-    while pending:
-        node, head, below = pending.pop()
-        message, label = node["message"], node["label"]
-        named = f" [{safe_text(label)}]" if label else ""
-        mark = "*" if node["active"] else " "
-        lines.append(f"{mark} {head}{safe_text(message.sender)}: {one_line(message.content, 70)}{named}  {message.id[-8:]}")
-        pending += _beside(node["children"], below)
-    return lines
-
-
-def _beside(nodes: list[dict[str, Any]], before: str) -> list[tuple[dict[str, Any], str, str]]:
-    """Messages that follow the same one, the last one first: each with what stands before it, and before those below it."""
-    if len(nodes) < 2:
-        return [(node, before, before) for node in nodes]
-    drawn = [(node, f"{before}├─ ", f"{before}│  ") for node in nodes[:-1]]
-    return [(nodes[-1], f"{before}└─ ", f"{before}   "), *reversed(drawn)]
-
-
 def _search(options: argparse.Namespace) -> int:
     with open_store() as manager:
         hits = manager.search_discussions(options.text, options.limit)
+    if options.json:
+        return _print_json(hits)
     for hit in hits:
         print(f"{safe_text(hit['discussion_id'])}  {one_line(hit['title'], 40)}\n    {one_line(hit['snippet'], 120)}")
     if not hits:

@@ -183,6 +183,11 @@ class Turns(Going):
         with self._begun(self._other_words(message_id, new_content, options.pop("images", None)), options) as playing:
             return self._drained(playing, callback)
 
+    def play_edited(self, message_id: str, new_content: str, **options: Any) -> Iterator[Event]:
+        """As `edit_and_resend`, as typed events."""
+        with self._begun(self._other_words(message_id, new_content, options.pop("images", None)), options) as playing:
+            yield from playing.events
+
     def resume_turn(
         self,
         ai_message_id: str | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ConfigurationError, UnknownNameError
 from ..backend import demand_model, served_models
+from ..tree import drawn
 
 if TYPE_CHECKING:
     from ...events import Event
@@ -31,6 +32,7 @@ class Said:
         leave: The program ends.
         prompt: What the person may want to edit and send again.
         plays: A turn that is to be played now.
+        edits: A turn that is to be played with `prompt` as the person changes it.
     """
 
     text: str = ""
@@ -38,6 +40,7 @@ class Said:
     leave: bool = False
     prompt: str = ""
     plays: Callable[[], Iterator[Event]] | None = None
+    edits: Callable[[str], Iterator[Event]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,20 @@ def _retry(session: Session, _argument: str) -> Said:
     return Said(plays=session.answered_again)
 
 
+def _edit(session: Session, argument: str) -> Said:
+    said = session.said()
+    if not said:
+        return Said("You have said nothing yet.")
+    if argument and (not argument.isdecimal() or not 1 <= int(argument) <= len(said)):
+        raise UnknownNameError("message of yours", argument, map(str, range(1, len(said) + 1)))
+    message = said[int(argument) - 1] if argument else said[-1]
+    return Said(prompt=message.content, edits=lambda text: session.said_otherwise(message, text))
+
+
+def _tree(session: Session, _argument: str) -> Said:
+    return Said("\n".join(drawn(session.talk.get_tree())) or "There is nothing yet.")
+
+
 def _resume(session: Session, _argument: str) -> Said:
     if not session.talk.has_resumable_turn():
         return Said("The last turn is over: there is nothing to resume.")
@@ -276,6 +293,8 @@ _TABLE: tuple[Command, ...] = (
     Command("cost", "", "show tokens, time and cost so far", _cost),
     Command("undo", "", "take the last turn back", _undo),
     Command("retry", "", "have the last prompt answered once more, as a branch", _retry),
+    Command("edit", "[N]", "change what you said last, or your N-th message, and send it as a branch", _edit),
+    Command("tree", "", "draw the conversation with all its branches", _tree),
     Command("branches", "[NUMBER]", "list the branches, or go over to one", _branches),
     Command("resume", "", "go on with the last turn, where it is not over", _resume),
     Command("clear", "", "begin a new conversation", _clear),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ... import events as ev
-from ...errors import LollmsError
+from ...errors import ConfigurationError, LollmsError
 from ..clean import safe_text
 from ..render import TurnRenderer
 from ..steps import step_lines
@@ -36,6 +36,8 @@ def run_plain(session: Session, lines: TextIO) -> int:
                 said = run_command(session, line)
                 if said.leave:
                     break
+                if said.edits is not None:
+                    raise ConfigurationError("/edit needs a terminal: over a pipe nobody can change a text.")
                 if said.text:
                     print(said.text)
                 if said.plays is not None and _answer(said.plays(), renderer) != "completed":

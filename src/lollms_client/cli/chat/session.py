@@ -15,7 +15,7 @@ from ..editing import check_of
 
 if TYPE_CHECKING:
     from ...lollms_core import LollmsClient
-    from ...lollms_discussion import LollmsDiscussion
+    from ...lollms_discussion import LollmsDiscussion, LollmsMessage
     from ...lollms_llm_binding import LollmsLLMBinding
 
 __all__ = ["Exchange", "Session"]
@@ -133,6 +133,21 @@ class Session:
         last = self.exchanges.pop() if self.exchanges else None
         exchange = Exchange(last.prompt, last.before) if last is not None else Exchange("")
         yield from self._played(self.talk.play_regenerated(**self._options()), exchange)
+
+    def said_otherwise(self, message: LollmsMessage, prompt: str) -> Iterator[ev.Event]:
+        """Says something else in the place of what was said, as a branch beside it; see `turn`."""
+        text, images = self._attached(prompt)
+        before, self.exchanges = self.exchanges, _exchanges_of(self.talk, message.parent_id) if message.parent_id else []
+        count, options = len(self.exchanges), {**self._options(), **({"images": images} if images else {})}
+        try:
+            yield from self._played(self.talk.play_edited(message.id, text, **options), Exchange(prompt, message.parent_id))
+        finally:
+            if len(self.exchanges) == count:  # nothing came of it
+                self.exchanges = before
+
+    def said(self) -> list[LollmsMessage]:
+        """What the person said on the open branch, the first first."""
+        return [message for message in self.talk.get_branch() if message.sender_type == "user"]
 
     def _played(self, events: Iterator[ev.Event], exchange: Exchange) -> Iterator[ev.Event]:
         watch, started = _Watch(exchange), time.perf_counter()
@@ -271,10 +286,10 @@ class Session:
             self.exchanges.append(exchange)
 
 
-def _exchanges_of(talk: LollmsDiscussion) -> list[Exchange]:
-    """The turns of a discussion that is gone on with."""
+def _exchanges_of(talk: LollmsDiscussion, leaf_id: str | None = None) -> list[Exchange]:
+    """The turns of a discussion that is gone on with, as far as a message; of its open branch where none is named."""
     found: list[Exchange] = []
-    for message in talk.get_branch():
+    for message in talk.get_branch(leaf_id):
         if message.sender_type == "user":
             found.append(Exchange(message.content, message.parent_id))
         elif found:

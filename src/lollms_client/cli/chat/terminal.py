@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import LollmsError
 from ..clean import one_line, safe_text, shorten
-from ..editing import mended
+from ..editing import editor, in_editor, mended
 from .approval import Approval, change_of
 from .commands import is_command, run_command
 from .worker import Question, TurnInThread
@@ -93,8 +93,23 @@ class Terminal:
             self._view.say(said.text)
         if said.plays is not None:
             self._turn(said.plays)
-        self._again = said.prompt
+        if said.edits is not None:
+            self._resend(said.prompt, said.edits)
+        else:
+            self._again = said.prompt
         return said.leave
+
+    def _resend(self, text: str, play: Callable[[str], Iterator[Event]]) -> None:
+        """Has the person change a prompt, in their editor where they have one; left empty or as it is, it is not sent."""
+        try:
+            command = editor()
+            changed = in_editor(text, command) if command else self._reader.prompt(default=text)
+        except (EOFError, KeyboardInterrupt):
+            changed = ""
+        if not changed.strip() or changed == text:
+            self._view.say("Nothing was sent. /retry has the same answered once more.", "dim")
+        else:
+            self._turn(partial(play, changed))
 
     # ---- a turn ---------------------------------------------------------------------------------------------------------------
 
