@@ -1,11 +1,12 @@
 """The configuration of a client: a file, variables, and what a program says, laid over each other.
 
-A configuration holds the keywords of `LollmsClient` and nothing else. Its file, `config.yaml` below the home folder, gives each
-modality a group of its own::
+A configuration holds the keywords of `LollmsClient`, and where conversations are kept. Its file, `config.yaml` below the home
+folder, gives each modality a group of its own::
 
     version: 1
     user_name: Ada
     temperature: 0.2
+    store: talks.db
     llm:
       binding_name: openai
       binding_config:
@@ -19,8 +20,9 @@ modality a group of its own::
     tools:
       binding_name: lcp
 
-The keywords themselves (`llm_binding_name: openai`) are read too, and JSON holds the same. What is higher in this list goes over
-what is lower:
+`store` is a SQLAlchemy URL or the path of a SQLite file; the commands and `default_store_url` keep conversations there, and no
+client takes it. The keywords themselves (`llm_binding_name: openai`) are read too, and JSON holds the same. What is higher in
+this list goes over what is lower:
 
 1. the arguments of `LollmsClient.from_config`;
 2. the environment: `LOLLMS_` and the keyword in capitals (`LOLLMS_LLM_BINDING_NAME`, `LOLLMS_TEMPERATURE`; mappings as JSON), and
@@ -45,7 +47,7 @@ from typing import Any
 from ._config.checking import Describe, expected, problems, wrong_value
 from ._config.dotenv import read_dotenv
 from ._config.files import FORMATS, format_of, locked, read_file, render, write_file
-from ._config.keys import KEYWORDS, MODALITIES, dotted, flat, grouped, leaves, split_key
+from ._config.keys import APART, KEYS, MODALITIES, dotted, flat, grouped, leaves, split_key
 from ._config.kinds import from_text
 from ._config.layers import Layer, from_variables, merge, unknown_variables
 from ._config.secrets import holds_literal_secret, holds_reference, is_secret_key, masked, resolved
@@ -150,7 +152,20 @@ class LollmsConfig:
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of `LollmsClient` that it stands for; a copy."""
-        return {keyword: _copied(value) for keyword, value in self._values.items()}
+        return {keyword: value for keyword, value in self._copy().items() if keyword not in APART}
+
+    def store(self) -> str | None:
+        """Where conversations are kept: a SQLAlchemy URL, or the path of a SQLite file; None where nothing is said about it.
+
+        Raises:
+            ConfigurationError: It refers to a secret that is not there; names it.
+            MissingDependencyError: It refers to the keyring, and the package for that is not installed.
+        """
+        said = {"store": self._values["store"]} if self._values.get("store") else {}
+        return resolved(said, self.origin("store")).get("store")
+
+    def _copy(self) -> dict[str, Any]:
+        return {key: _copied(value) for key, value in self._values.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The form for people, secrets and all, as a file holds it.
@@ -239,7 +254,7 @@ class LollmsConfig:
     def with_value(self, key: str, value: Any) -> LollmsConfig:
         """As it is, with the value of a dotted key replaced."""
         parts = split_key(key)
-        values = self.keywords()
+        values = self._copy()
         place = values
         for i, part in enumerate(parts[:-1]):
             place = place.setdefault(part, {})
@@ -254,7 +269,7 @@ class LollmsConfig:
         Raises:
             UnknownNameError: It is not there; says what is.
         """
-        values = self.keywords()
+        values = self._copy()
         trail: list[tuple[dict[str, Any], str]] = []
         place: Any = values
         for part in split_key(key):
@@ -320,7 +335,7 @@ class LollmsConfig:
         return f"LollmsConfig({said})"
 
     def _orders(self) -> list[list[str]]:
-        return [list(value) for keyword, value in sorted(self._values.items()) if KEYWORDS[keyword] == "profiles"]
+        return [list(value) for keyword, value in sorted(self._values.items()) if KEYS[keyword] == "profiles"]
 
 
 def change_config(change: Callable[[LollmsConfig], LollmsConfig], path: str | os.PathLike[str] | None = None) -> LollmsConfig:
@@ -357,10 +372,13 @@ def _copied(value: Any) -> Any:
 
 
 def _beside_the_file(config: LollmsConfig) -> dict[str, Any]:
-    """Its values; the user's own folders of bindings are meant from where the file is."""
-    values = config.keywords()
+    """Its values; the user's own folders of bindings, and the file of the store, are meant from where the file is."""
+    values = config._copy()
     for keyword in (k for k in values if k.endswith("_bindings_dir")):
         values[keyword] = _beside(config.path, values[keyword])
+    store = values.get("store")
+    if store and store != ":memory:" and "://" not in store and not holds_reference(store):
+        values["store"] = _beside(config.path, store)
     return values
 
 

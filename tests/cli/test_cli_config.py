@@ -21,7 +21,9 @@ from lollms_client import LollmsClient
 from lollms_client.cli import config as config_command
 from lollms_client.cli import main
 from lollms_client.cli import run as run_command
+from lollms_client.errors import UnknownNameError
 from lollms_client.lollms_config import MODALITIES, LollmsConfig, config_path
+from lollms_client.lollms_discussion import LollmsDataManager, LollmsDiscussion
 
 SECRET = "sk-not-to-be-seen-1234567890"
 DEFAULT, SMALL = "qwen2.5-coder-1.5b-instruct", "smollm2-135m-instruct"
@@ -183,6 +185,62 @@ def test_settings_of_a_binding_of_ones_own_are_known_wherever_one_stands(tmp_pat
 
 
 # ---- lollms run -------------------------------------------------------------------------------------------------------------------
+
+
+def test_conversations_are_kept_where_the_configuration_says(capsys, monkeypatch, folder):
+    def listed():
+        capsys.readouterr()
+        assert main(["discussions", "list", "--json"]) == 0
+        return [row["title"] for row in json.loads(capsys.readouterr().out)]
+
+    def kept(where, title):
+        with LollmsDataManager(where) as manager:
+            LollmsDiscussion.create_new(None, manager, title=title, autosave=True).add_message(content="x")
+
+    kept(folder / "one.db", "in one")
+    kept(f"sqlite:///{folder}/two.db", "in two")
+    kept(config_path().parent / "beside.db", "beside the file")
+    assert listed() == []
+    configure(("store", str(folder / "one.db")))
+    assert listed() == ["in one"]
+    configure(("store", "beside.db"))
+    assert listed() == ["beside the file"]
+    configure(("store", "sqlite:///${WHERE}"))
+    monkeypatch.setenv("WHERE", f"{folder}/two.db")
+    assert listed() == ["in two"]
+    assert main(["config", "show"]) == 0
+    assert "sqlite:///${WHERE}" in capsys.readouterr().out, "references stay references where they are shown"
+    monkeypatch.setenv("LOLLMS_STORE", str(folder / "one.db"))
+    assert listed() == ["in one"]
+    assert main(["config", "show"]) == 0
+    shown = capsys.readouterr()
+    assert "LOLLMS_STORE (environment)" in shown.out
+    assert "names no setting" not in shown.err
+    monkeypatch.setenv("LOLLMS_STORE", "mysql://here/talks")
+    assert main(["discussions", "list"]) == 2
+    assert "postgresql://" in capsys.readouterr().err
+
+
+def test_a_password_of_the_store_is_never_shown_and_no_client_takes_the_key(capsys):
+    configure(("store", f"postgresql://me:{SECRET}@db.example/talks"), ("user_name", "Ada"))
+    assert config_path().stat().st_mode & 0o777 == 0o600
+    assert main(["config", "show"]) == 0
+    shown = capsys.readouterr()
+    assert "db.example/talks" in shown.out
+    assert SECRET not in shown.out + shown.err
+    with LollmsClient.from_config() as client:
+        assert client.user_name == "Ada"
+    with pytest.raises(UnknownNameError, match="store"):
+        LollmsClient.from_config(store="talks.db")
+
+
+def test_the_env_file_of_a_folder_cannot_bring_conversations_with_it(capsys, folder):
+    (folder / ".env").write_text("LOLLMS_STORE=talks.db\n")
+    assert main(["discussions", "list"]) == 2
+    told = capsys.readouterr().err
+    assert "LOLLMS_STORE" in told
+    assert str(folder / ".env") in told
+    assert not (folder / "talks.db").exists()
 
 
 def options_of(*words):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._bindings.manager import MASTER
-from ..errors import ConfigurationError
+from .._config.keys import APART, KEYWORDS
+from ..errors import ConfigurationError, UnknownNameError
 from ..lollms_config import LollmsConfig
 from .modalities import MODALITIES
 
@@ -26,6 +27,8 @@ def keywords_of(source: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
     given = dict(overrides)
     callback = given.pop("callback", None)
+    if aside := sorted(APART.keys() & given.keys()):
+        raise UnknownNameError("keyword of LollmsClient", aside[0], KEYWORDS, "It is a key of the configuration file alone.")
     config = LollmsConfig.load(source, given)
     config.check(get_binding_desc, complete=False)
     return {**config.keywords(), "callback": callback}

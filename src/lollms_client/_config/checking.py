@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import ConfigurationError, UnknownNameError
-from .keys import KEYWORDS, MODALITIES, PROFILES, dotted
+from .keys import KEYS, KEYWORDS, MODALITIES, PROFILES, dotted
 from .kinds import fits, kinds_of, said_kinds, what_stands
 from .secrets import holds_reference, masked
 
@@ -95,7 +95,7 @@ def expected(values: Mapping[str, Any], parts: list[str], describe: Describe) ->
         UnknownNameError: A profile has no such field, or the binding no such setting; says what there is.
     """
     keyword, inner = parts[0], parts[1:]
-    kind, m = KEYWORDS[keyword], keyword.partition("_")[0]
+    kind, m = KEYS[keyword], keyword.partition("_")[0]
     if not inner:
         return _simple(keyword, kind)
     if kind == "dict":

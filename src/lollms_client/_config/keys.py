@@ -1,4 +1,4 @@
-"""The keys of a configuration: exactly the keywords of `LollmsClient`, in a form for people and a form for calls.
+"""The keys of a configuration: the keywords of `LollmsClient`, and `APART`, in a form for people and a form for calls.
 
 For people, what belongs to a modality stands in a group of its own (`llm: {binding_name: …}`); for calls, the group's name goes
 before the key (`llm_binding_name`). A dotted key (`llm.binding_config.base_url`) names one value in either.
@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import ConfigurationError, UnknownNameError
 from .kinds import fits, plain, said_kinds, what_stands
 
-__all__ = ["KEYWORDS", "MODALITIES", "PROFILES", "VERSION", "dotted", "flat", "grouped", "leaves", "split_key"]
+__all__ = ["APART", "KEYS", "KEYWORDS", "MODALITIES", "PROFILES", "VERSION", "dotted", "flat", "grouped", "leaves", "split_key"]
 
 VERSION = 1
 MODALITIES = ("llm", "tts", "tti", "stt", "ttv", "ttm", "tools", "rag")
@@ -37,6 +37,12 @@ KEYWORDS: Mapping[str, str] = {
     **{f"{m}_{kind}": what for m in MODALITIES for kind, what in KINDS.items()},
 }
 """Keyword of LollmsClient -> its kind of value."""
+
+APART: Mapping[str, str] = {"store": "str"}
+"""What a configuration says to programs and not to a client -> its kind of value: where conversations are kept."""
+
+KEYS: Mapping[str, str] = {**KEYWORDS, **APART}
+"""Every key in its form for calls -> its kind of value."""
 
 PROFILES: Mapping[str, Mapping[str, str]] = {
     "binding_profiles": {"binding_name": "str", "binding_config": "dict", "is_default": "bool"},
@@ -60,7 +66,7 @@ _PART = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
 
 
 def flat(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A configuration in either form, or a mix, by keyword of LollmsClient; None is "not given" and left out.
+    """A configuration in either form, or a mix, by key in its form for calls; None is "not given" and left out.
 
     Args:
         given: What a file, or a host, says.
@@ -76,7 +82,7 @@ def flat(given: Mapping[str, Any], where: str) -> dict[str, Any]:
             continue
         if keyword in found:
             raise ConfigurationError(f"{where}: {key} and {keyword} are the same, and both are there.")
-        found[keyword] = _checked(value, KEYWORDS[keyword], f"{where}: {key}", keyword)
+        found[keyword] = _checked(value, KEYS[keyword], f"{where}: {key}", keyword)
     return found
 
 
@@ -87,7 +93,7 @@ def grouped(values: Mapping[str, Any]) -> dict[str, Any]:
         ConfigurationError: A value that only a program can give; names its key.
     """
     content: dict[str, Any] = {"version": VERSION}
-    for keyword in KEYWORDS:
+    for keyword in KEYS:
         if keyword not in values:
             continue
         group, key = _place(keyword)
@@ -98,10 +104,10 @@ def grouped(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The single values of a flat configuration by dotted key, settings of a binding and fields of profiles one by one."""
-    for keyword in KEYWORDS:
+    for keyword in KEYS:
         if keyword not in values:
             continue
-        value, kind = values[keyword], KEYWORDS[keyword]
+        value, kind = values[keyword], KEYS[keyword]
         if kind == "dict" and value:
             yield from ((dotted(keyword, name), item) for name, item in value.items())
         elif kind == "profiles":
@@ -117,7 +123,7 @@ def split_key(key: str) -> list[str]:
     `llm_binding_config.base_url` and `llm.binding_config.base_url` are the same.
 
     Raises:
-        UnknownNameError: It does not begin with a keyword of LollmsClient; says what there is.
+        UnknownNameError: It does not begin with a key; says what there is.
         ConfigurationError: It is no dotted key.
     """
     parts, at = [], 0
@@ -133,7 +139,7 @@ def split_key(key: str) -> list[str]:
         at = found.end() + 1
     if len(parts) > 1 and parts[0] in MODALITIES:
         parts[:2] = [f"{parts[0]}_{parts[1]}"]
-    if parts[0] not in KEYWORDS:
+    if parts[0] not in KEYS:
         raise UnknownNameError("configuration key", key, _known())
     return parts
 
@@ -150,7 +156,7 @@ def _quoted(part: str) -> str:
 
 
 def _known() -> list[str]:
-    return [dotted(keyword) for keyword in KEYWORDS]
+    return [dotted(keyword) for keyword in KEYS]
 
 
 def _place(keyword: str) -> tuple[str, str]:
@@ -165,7 +171,7 @@ def _keywords(given: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, 
         if key == "version":
             if value != VERSION or isinstance(value, bool):
                 raise ConfigurationError(f"{where}: version is {value!r}; this program reads version {VERSION}.")
-        elif key in KEYWORDS:
+        elif key in KEYS:
             yield key, key, value
         elif key in MODALITIES and (value is None or isinstance(value, Mapping)):
             for inner, item in (value or {}).items():

@@ -5,8 +5,8 @@ Settings of a binding and profiles are laid over each other one by one. Three ru
 - A layer that names another binding leaves the settings of the one below behind.
 - A layer that names a binding, or a default profile, is what the client starts with, whatever the layers below say.
 - The `.env` of the current folder comes with whatever folder one stands in. So it cannot say what code runs (`*_bindings_dir`,
-  and the tools), holds no references, and gives an address outside of this machine only together with its own key: no secret of
-  the layers below, and none that a binding finds in the environment, is sent there.
+  the tools, and the store, whose conversations name tools), holds no references, and gives an address outside of this machine
+  only together with its own key: no secret of the layers below, and none that a binding finds in the environment, is sent there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import ConfigurationError
-from .keys import KEYWORDS, MODALITIES, dotted, flat, leaves
+from .keys import KEYS, MODALITIES, dotted, flat, leaves
 from .kinds import from_text
 from .secrets import holds_reference, is_secret_key
 
@@ -77,7 +77,7 @@ def from_variables(variables: Mapping[str, str], name: str, guarded: bool = Fals
         if not variable.startswith(PREFIX) or not text:
             continue
         keyword, setting = _meant(variable)
-        if keyword not in KEYWORDS:
+        if keyword not in KEYS:
             continue
         where = f"{variable} ({name})"
         if guarded:
@@ -101,7 +101,7 @@ def from_variables(variables: Mapping[str, str], name: str, guarded: bool = Fals
 def unknown_variables(variables: Mapping[str, str]) -> list[str]:
     """Variables that look like settings of ours and are none: a slip of the pen, as a rule."""
     ours = (v for v in variables if v.startswith(PREFIX) and not v.startswith(_NOT_SETTINGS))
-    return sorted(v for v in ours if _meant(v)[0] not in KEYWORDS)
+    return sorted(v for v in ours if _meant(v)[0] not in KEYS)
 
 
 def _over(below: dict[str, Any], layer: Layer) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _over(below: dict[str, Any], layer: Layer) -> dict[str, Any]:
                 if kind in values:
                     values[kind] = {n: {k: v for k, v in p.items() if k != "is_default"} for n, p in values[kind].items()}
     for keyword, value in upper.items():
-        values[keyword] = value if KEYWORDS[keyword] not in ("dict", "profiles") else {**values.get(keyword, {}), **value}
+        values[keyword] = value if KEYS[keyword] not in ("dict", "profiles") else {**values.get(keyword, {}), **value}
     return values
 
 
@@ -137,13 +137,18 @@ def _refuse_in_guarded(keyword: str, text: str, where: str) -> None:
             f"{where} says what code is to run, which the .env of a folder cannot: it may have come with the folder. "
             "Set it in the environment, or in the configuration file."
         )
+    if keyword == "store":
+        raise ConfigurationError(
+            f"{where} says where conversations are kept, which the .env of a folder cannot: they may have come with the folder, "
+            "and name the tools that they go on with. Set it in the environment, or in the configuration file."
+        )
     if "${" in text or "keyring:" in text:
         raise ConfigurationError(f"{where} holds a reference; in a .env the value itself stands.")
 
 
 def _refuse_addresses(given: Mapping[str, Any], name: str) -> None:
     for keyword, settings in given.items():
-        if KEYWORDS[keyword] != "dict" or any(is_secret_key(s) for s in settings):
+        if KEYS[keyword] != "dict" or any(is_secret_key(s) for s in settings):
             continue
         for setting, value in settings.items():
             if _is_address(setting) and not _on_this_machine(str(value)):
@@ -165,7 +170,7 @@ def _on_this_machine(address: str) -> bool:
 
 
 def _from_one(keyword: str, text: str, where: str) -> dict[str, Any]:
-    kind = KEYWORDS[keyword]
+    kind = KEYS[keyword]
     value = from_text(text, ("dict", "list") if kind == "profiles" else (kind,), where)
     return flat({keyword: value}, where)
 
@@ -173,4 +178,4 @@ def _from_one(keyword: str, text: str, where: str) -> dict[str, Any]:
 def _meant(variable: str) -> tuple[str, str]:
     """The keyword and the setting that a variable names."""
     keyword, _, setting = variable.removeprefix(PREFIX).lower().partition("__")
-    return (keyword if not setting or KEYWORDS.get(keyword) == "dict" else "", setting)
+    return (keyword if not setting or KEYS.get(keyword) == "dict" else "", setting)

@@ -16,6 +16,7 @@ from .._store.search import search
 from .._store.transfer import export_discussion, import_discussion
 from .._store.turns import TurnStore
 from ..errors import NotResumableError, UnknownNameError
+from ..lollms_config import LollmsConfig
 
 if TYPE_CHECKING:
     from ..lollms_core import LollmsClient
@@ -27,8 +28,15 @@ _SHOWN = 20
 
 
 def default_store_url() -> str:
-    """Where conversations are kept where nobody says otherwise: `LOLLMS_STORE`, else `discussions.db` in our home folder."""
-    return os.environ.get("LOLLMS_STORE") or f"sqlite:///{home() / 'discussions.db'}"
+    """Where conversations are kept where a program says nothing: `LOLLMS_STORE`, else `store` of the configuration file.
+
+    Returns:
+        What `LollmsDataManager` takes; `discussions.db` in our home folder where neither is there.
+
+    Raises:
+        ConfigurationError: The configuration cannot be read, or refers to what is not there.
+    """
+    return LollmsConfig.load().store() or f"sqlite:///{home() / 'discussions.db'}"
 
 
 class LollmsDataManager:
