@@ -262,6 +262,21 @@ def test_resume_opens_the_editor_of_the_person_for_arguments(waiting, tmp_path):
     assert not (waiting.work / "older.txt").exists()
 
 
+def test_what_is_wrong_is_read_before_the_editor_opens_again(waiting, tmp_path):
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\necho "{" > "$1"\n')
+    script.chmod(0o700)
+    child = waiting.at_terminal("resume", EDITOR=str(script))
+    child.expect("Your answer")
+    child.send("e\r")
+    for keys in ("\r", "\x04"):
+        child.expect("This is not JSON")
+        child.expect("Enter opens the editor again")
+        child.send(keys)
+    assert ended(child) == 4
+    assert "1. approval: tool_delete_path" in waiting("pending").stdout
+
+
 def test_an_editor_that_fails_takes_nothing_and_what_waits_goes_on_waiting(waiting):
     child = waiting.at_terminal("resume", VISUAL="false")
     child.expect("Your answer")

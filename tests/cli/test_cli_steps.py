@@ -62,6 +62,12 @@ def test_an_artefact_is_its_file_and_its_units_and_never_its_body(session):
     assert chat.index("Here it is.") < chat.index("▸ shop.py") < chat.index("▸ plan.md") < chat.index("That was it.")
 
 
+def test_a_reply_that_is_an_artefact_alone_is_not_shown_as_text(session):
+    chat = in_chat(session([PROGRAM, ""]).turn("write a shop"))
+    assert "▸ shop.py" in chat
+    assert "return 1" not in chat
+
+
 def test_workers_and_a_change_of_effort_are_shown(session):
     tag = '<agent name="carpenter"><task>Build the\x1b[2J doors.</task></agent>\n'
     talk = session(

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .clean import one_line, safe_text
-from .editing import edit_here, mended
+from .editing import edit_here, editor, mended
 from .stored import ago, find, iso, open_store
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ def _ask(manager: LollmsDataManager, one: dict[str, Any], check: Check) -> None:
         said = input(f"Your answer ({'edit changes the arguments; ' if may_edit else ''}empty: later): ").strip()
         word, _, rest = said.partition(" ")
         if may_edit and word in ("e", "edit"):
-            edited = mended(
-                one["name"], edited or one["parameters"], check, edit_here, lambda text, _style: print(safe_text(text))
-            )
+            edited = mended(one["name"], one["parameters"] if edited is None else edited, check, edit_here, _say)
             print(f"   with: {_written(edited)}")
         elif said and one["kind"] == "question":
             return _decide(manager, one, said)
@@ -161,3 +159,10 @@ def _ask(manager: LollmsDataManager, one: dict[str, Any], check: Check) -> None:
         else:
             print(f"That is none of {', '.join(words)}; it goes on waiting." if said else "It goes on waiting.")
             return None
+
+
+def _say(text: str, style: str) -> None:
+    """Tells what is wrong with edited arguments; an editor that opened again at once would hide it."""
+    print(safe_text(text))
+    if style == "bold red" and editor():
+        input("Enter opens the editor again, Ctrl-D leaves it for later: ")

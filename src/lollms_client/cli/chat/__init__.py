@@ -25,7 +25,9 @@ HISTORY = "chat_history"
 def register(commands: Any) -> None:
     """Adds the command to the command line."""
     chat = commands.add_parser("chat", help="talk with a model that works in a folder of files", description=__doc__)
-    add_backend_options(chat)
+    add_backend_options(
+        chat, "the model; without --binding an embedded one, or one of the binding of the conversation that goes on"
+    )
     chat.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
     chat.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
     chat.add_argument("--system", metavar="TEXT", default="", help="what the model is told before anything else")

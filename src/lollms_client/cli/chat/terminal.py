@@ -153,7 +153,7 @@ class Terminal:
             if choice in ("n", "no"):
                 return "reject", self._reader.ask("Why not (the model is told; Enter for nothing): ").strip() or DECLINED
             if choice in ("e", "edit") and approval.arguments is not None:
-                edited = self._edit(approval.label, edited or approval.arguments)
+                edited = self._edit(approval.label, approval.arguments if edited is None else edited)
 
     def _edit(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         self._view.say("Edit the arguments. Alt-Enter (Esc, Enter) is done, Ctrl-X Ctrl-E opens $EDITOR.", "dim")
