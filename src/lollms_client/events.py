@@ -98,7 +98,7 @@ class ToolCall(Event):
 
 @dataclass(slots=True)
 class EffortChange(Event):
-    """The model sets the reasoning effort of the next round (`<effort level=…/>`)."""
+    """The model sets the reasoning effort of the next round (`<effort level=…/>`, or the effort that a step ends with)."""
 
     level: str
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._stream.deltas import ReasoningDelta, SignedDelta
-from .._stream.scrub import without_efforts
 from .._text.outline import Outline
 from ..events import (
     ArtefactChunk,
@@ -25,7 +23,6 @@ from ..events import (
     Usage,
     WorkerRequest,
 )
-from .dialects.base import tag_options
 from .guards import LoopWatch
 from .state import ArtefactBlock, OpenRound, Reply, call_key
 
@@ -68,9 +65,7 @@ def read_reply(turn: Turn, now: OpenRound) -> Generator[Event, None, bool]:
     for event in reader.close():
         yield from sorter.take(event)
     sorter.finish()
-    if turn.dialect.reads_tags:
-        options = tag_options(turn.host.model.capabilities, turn.specs, turn.mint_id)
-        reply.raw = without_efforts(reply.raw, replace(options, implicit_think=options.implicit_think and not heard.apart))
+    reply.raw = turn.dialect.kept(reply.raw, view, apart=heard.apart)
     if reply.looped:  # each call once, and none that was cut with it
         reply.calls = list({call_key(call): call for call in reversed(reply.calls) if not call.problem}.values())[::-1]
     now.read = not turn.cancelled()

@@ -20,7 +20,7 @@ from .dialects.base import RoundView
 from .history import plain, unsigned
 from .options import TurnOptions
 from .ports import Host
-from .prompt import EFFORT_INSTRUCTIONS, workspace_files, workspace_text
+from .prompt import workspace_files, workspace_text
 from .reports import prices_of
 from .state import OpenRound, TurnState
 
@@ -102,8 +102,8 @@ class Turn:
         """What stands before the turn's own messages; the same for every round, and for whoever goes on with the turn."""
         host, options = self.host, self.options
         parts = [host.system_prompt(), self.dialect.instructions(self.specs)]
+        parts += [self.dialect.effort_instructions(self.specs)] if options.dynamic_effort else []
         if self.dialect.reads_tags:
-            parts += [EFFORT_INSTRUCTIONS] if options.dynamic_effort else []
             parts += [ARTEFACT_INSTRUCTIONS] if options.artefacts and host.workspace is not None else []
             told = self.dialect.name == "native" and bool(self._workers)  # by the tool's own description
             parts += [host.workers.instructions()] if host.workers is not None and not told else []

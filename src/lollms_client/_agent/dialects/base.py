@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..._bindings.request import Capabilities, ChatRequest, Sampling
 from ..._stream.options import ParserOptions
 from ..._stream.parser import StreamParser
+from ..._stream.scrub import without_efforts
 from ..._tools.spec import ToolSpec
 from ...events import Event
 from ..options import TurnOptions
+from ..prompt import EFFORT_INSTRUCTIONS
 from ..state import CallRecord, Reply, TurnState
 
 if TYPE_CHECKING:
@@ -108,6 +110,10 @@ class Dialect(ABC):
     def instructions(self, tools: Sequence[ToolSpec]) -> str:
         """What the system prompt says about tools; the same text for the same tools ("" for nothing)."""
 
+    def effort_instructions(self, tools: Sequence[ToolSpec]) -> str:
+        """What the system prompt of a turn in dynamic mode says about the effort, "" where it cannot be asked for."""
+        return EFFORT_INSTRUCTIONS
+
     def examples(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
         """Messages that show the form, between the system prompt and the history; none by default."""
         return []
@@ -119,6 +125,17 @@ class Dialect(ABC):
     @abstractmethod
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """A reader for one reply."""
+
+    def kept(self, raw: str, view: RoundView, *, apart: bool = False) -> str:
+        """A whole reply as it is kept: without what it asked about its effort, which holds once.
+
+        Args:
+            raw: The text as it came.
+            view: As for `request`.
+            apart: The backend keeps thoughts apart from the text, and gave one before it.
+        """
+        options = tag_options(self.capabilities, view.tools, str)
+        return without_efforts(raw, dataclasses.replace(options, implicit_think=options.implicit_think and not apart))
 
     @abstractmethod
     def assistant_message(self, reply: Reply) -> dict[str, Any]:

@@ -11,14 +11,15 @@ import copy
 import dataclasses
 import fnmatch
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..._bindings.request import ChatRequest, Sampling
 from ..._stream.deltas import Delta, ReasoningDelta
 from ..._stream.json_strings import JsonStrings
 from ..._tools.spec import ToolSpec
-from ...events import Event, TextDelta, ThoughtDelta, ToolCall, Usage
+from ...events import EffortChange, Event, TextDelta, ThoughtDelta, ToolCall, Usage
 from ..guards import failed_first, only_reads
 from ..prompt import describe_tool_briefly, named_files, tool_result_block
 from ..state import CallRecord, Reply, TurnState
@@ -36,6 +37,9 @@ _ANSWER = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+EFFORT_LEVELS = ("none", "low", "medium", "high", "max")
+_EFFORT = {"effort": {"enum": list(EFFORT_LEVELS)}}
+"""What a step of a turn in dynamic mode may end with."""
 MAX_CHOICES = 60
 """An argument becomes a choice of files only up to this many: a longer list slows the decoder and helps nobody."""
 
@@ -52,6 +56,11 @@ Tools:
 {tools}
 - {final}(answer): Ends the task and tells the person the complete answer."""
 
+_HOW_EFFORT = """You choose how much you think before your next step. You begin without. When what follows is hard (a bug that \
+you cannot place, a plan with many parts), end the step with your effort for the steps after it:
+{{"todo": "...", "tool": "the tool's name", "arguments": {{...}}, "effort": "high"}}
+Levels are {levels}. Leave it out to go on as you are; go back to none when the hard part is over."""
+
 
 class ConstrainedDialect(Dialect):
     """One step a reply, decoded under a schema that offers the tools and the answer."""
@@ -64,6 +73,10 @@ class ConstrainedDialect(Dialect):
         if not tools:
             return ""
         return _HOW.format(tools="\n".join(describe_tool_briefly(t) for t in tools if not t.broken), final=FINAL)
+
+    def effort_instructions(self, tools: Sequence[ToolSpec]) -> str:
+        """Where a step says its effort; a reply without tools is plain text and says none."""
+        return _HOW_EFFORT.format(levels=f"{', '.join(EFFORT_LEVELS[:-1])} and {EFFORT_LEVELS[-1]}") if tools else ""
 
     def opening(self, text: str) -> str:
         """Marked as the real task: what stands before it were examples."""
@@ -81,8 +94,9 @@ class ConstrainedDialect(Dialect):
         files = view.files()
         blind = not view.state.records and bool(named_files(view.options.prompt, files)[0])
         limits, state = view.options.limits, view.state
+        dynamic = view.options.dynamic_effort
         last = 1 < limits.rounds <= state.rounds + 1 or (limits.calls is not None and state.executed >= limits.calls)
-        schema = _step(_TODO, FINAL, _ANSWER) if last else step_schema(view.tools, files, state, blind=blind)
+        schema = _step(_TODO, FINAL, _ANSWER) if last else step_schema(view.tools, files, state, blind=blind, dynamic=dynamic)
         return dataclasses.replace(base, json_schema=schema, sampling=self._bounded(base.sampling))
 
     def _bounded(self, sampling: Sampling) -> Sampling:
@@ -94,7 +108,11 @@ class ConstrainedDialect(Dialect):
 
     def reader(self, view: RoundView, mint_id: Callable[[], str]) -> Reader:
         """Reads a step while it is written."""
-        return _StepReader(mint_id) if view.tools else _PlainReader()
+        return _StepReader(mint_id, view.options.dynamic_effort) if view.tools else _PlainReader()
+
+    def kept(self, raw: str, view: RoundView, *, apart: bool = False) -> str:
+        """The step without its effort."""
+        return _split_effort(raw)[0] if view.tools and view.options.dynamic_effort else raw
 
     def assistant_message(self, reply: Reply) -> dict[str, Any]:
         """The step as it was written."""
@@ -106,7 +124,9 @@ class ConstrainedDialect(Dialect):
         return [{"role": "user", "content": "\n".join(blocks)}] if blocks else []
 
 
-def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnState, *, blind: bool = False) -> dict[str, Any]:
+def step_schema(
+    tools: Sequence[ToolSpec], files: Sequence[str], state: TurnState, *, blind: bool = False, dynamic: bool = False
+) -> dict[str, Any]:
     """The JSON Schema of one step.
 
     Args:
@@ -115,23 +135,27 @@ def step_schema(tools: Sequence[ToolSpec], files: Sequence[str], state: TurnStat
         state: Tools that were just repeated in vain are left out of the next step. After a first failure the next step is
             another try, of the same tool or of one that only reads: a small model gives up, or makes things up, too soon.
         blind: The task names files that are there and nothing has been looked at yet: there is nothing to answer from.
+        dynamic: A step that calls a tool may say the effort of those that follow.
 
     Returns:
         An `anyOf` over the possible steps.
     """
+    more = _EFFORT if dynamic else {}
     open_tools = [t for t in tools if t.name not in state.barred and not t.broken]
     if failed := failed_first(state):
         again = [t for t in open_tools if t.name == failed or only_reads(t.effects)]
         if again:
-            return {"anyOf": [_step(_TODO, t.name, _arguments(t, files)) for t in again]}
+            return {"anyOf": [_step(_TODO, t.name, _arguments(t, files), more) for t in again]}
     last = [] if blind and open_tools else [_step({"const": NOTHING}, FINAL, _ANSWER)]
-    return {"anyOf": [*last, *(_step(_TODO, t.name, _arguments(t, files)) for t in open_tools)]}
+    return {"anyOf": [*last, *(_step(_TODO, t.name, _arguments(t, files), more) for t in open_tools)]}
 
 
-def _step(todo: dict[str, Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _step(
+    todo: dict[str, Any], name: str, arguments: dict[str, Any], more: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {"todo": todo, "tool": {"const": name}, "arguments": arguments},
+        "properties": {"todo": todo, "tool": {"const": name}, "arguments": arguments, **more},
         "required": ["todo", "tool", "arguments"],
         "additionalProperties": False,
     }
@@ -164,11 +188,30 @@ def _for_decoder(schema: Any) -> Any:
     return out
 
 
-class _StepReader:
-    """Shows what is to do and the answer while they are written; makes the call when the step is whole."""
+def _split_effort(raw: str) -> tuple[str, str]:
+    """A step as it is kept, and the effort that it says, "" for none. What is no JSON object stays as it is."""
+    try:
+        step = json.loads(raw)
+    except ValueError:
+        return raw, ""
+    if not isinstance(step, dict) or "effort" not in step:
+        return raw, ""
+    effort = step.pop("effort")
+    # Half a character, which no text can hold, is written as JSON's escape again.
+    kept = json.dumps(step, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return kept, "" if effort is None else str(effort).strip().lower()
 
-    def __init__(self, mint_id: Callable[[], str]) -> None:
-        self._mint_id = mint_id
+
+class _StepReader:
+    """Shows what is to do and the answer while they are written; makes the call when the step is whole.
+
+    Args:
+        mint_id: Makes the call's id.
+        dynamic: The step may say the effort of those that follow.
+    """
+
+    def __init__(self, mint_id: Callable[[], str], dynamic: bool) -> None:
+        self._mint_id, self._dynamic = mint_id, dynamic
         self._strings = JsonStrings({"todo", "tool", "arguments.answer"})
         self._text: list[str] = []
         self._tool = ""
@@ -193,7 +236,9 @@ class _StepReader:
         return out
 
     def close(self) -> Sequence[Event]:
-        raw = "".join(self._text)
+        raw, effort = "".join(self._text), ""
+        if self._dynamic:
+            raw, effort = _split_effort(raw)
         if not raw.strip():
             return []
         try:
@@ -204,7 +249,8 @@ class _StepReader:
             return [ToolCall("", {}, self._mint_id(), raw, problem, "constrained")]
         if name == FINAL:
             return []
-        return [ToolCall(str(name), arguments, self._mint_id(), raw, "", "constrained")]
+        call = ToolCall(str(name), arguments, self._mint_id(), raw, "", "constrained")
+        return [EffortChange(effort), call] if effort else [call]
 
 
 class _PlainReader:
