@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
 import socket
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lollms_client import _paths
-from lollms_client._paths import Workspace
+from lollms_client._paths import TEMPORARY, Workspace, clear_temporary
 from lollms_client.errors import LollmsError, OutsideWorkspaceError, PathError
 
 
@@ -241,7 +246,93 @@ def test_a_write_is_whole_keeps_the_mode_follows_links_inside_and_makes_folders(
     assert (root / "file").is_symlink()
     assert (root / "a" / "made").read_bytes() == b"through a dangling link"
     assert (root / "m" / "n" / "o.txt").read_bytes() == b"o"
-    assert not [name for _, _, names in os.walk(root) for name in names if name.endswith(".tmp")]
+    assert not [name for _, _, names in os.walk(root) for name in names if name.startswith(TEMPORARY)]
+
+
+KILLED = """
+import os, sys
+from lollms_client import _paths
+def stopped(*args, **kwargs):
+    print(flush=True)
+    sys.stdin.read()
+os.rename = stopped
+with _paths.Workspace(sys.argv[1]) as workspace:
+    workspace.write(sys.argv[2], b"half")
+"""
+
+
+@contextlib.contextmanager
+def in_the_midst_of_writing(root, name):
+    """A process that stands inside the writing of a file; it is killed when the block ends."""
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(root), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"\n"
+        yield
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def temporaries(root):
+    return [str(path) for path in root.rglob(f"{TEMPORARY}*")]
+
+
+def test_what_a_killed_process_left_of_a_writing_is_shown_nowhere_and_gone_when_the_file_is_written_again(root):
+    with in_the_midst_of_writing(root, "a/new"):
+        pass
+    assert len(temporaries(root)) == 1
+    with Workspace(root) as workspace:
+        assert not [e for e in workspace.walk() if TEMPORARY in e.path]
+        assert not [e for e in workspace.scan("a") if TEMPORARY in e.path]
+        assert workspace.write("a/new", b"whole") is True
+    assert temporaries(root) == []
+    assert (root / "a" / "new").read_bytes() == b"whole"
+    assert (root / "a" / "new").stat().st_mode == (root / "a" / "x").stat().st_mode, "nothing of the left-over but its name"
+
+
+def test_a_file_that_is_being_written_elsewhere_can_be_written_and_its_temporary_stays_with_its_writer(root):
+    with in_the_midst_of_writing(root, "a/new"):
+        before = temporaries(root)
+        with Workspace(root) as workspace:
+            assert workspace.write("a/new", b"mine") is True
+        assert [clear_temporary(path) for path in temporaries(root)] == [False]
+        assert temporaries(root) == before
+    assert (root / "a" / "new").read_bytes() == b"mine"
+    assert [clear_temporary(path) for path in before] == [True]
+    assert temporaries(root) == []
+
+
+def test_only_a_file_is_taken_for_what_a_killed_process_left(root):
+    (root / f"{TEMPORARY}folder").mkdir()
+    (root / f"{TEMPORARY}link").symlink_to("a/x")
+    assert [clear_temporary(root / f"{TEMPORARY}{name}") for name in ("folder", "link", "nothing")] == [False, False, True]
+    assert (root / "a" / "x").exists()
+
+
+def test_a_write_that_fails_leaves_nothing_beside_the_file(root, monkeypatch):
+    def refuse(*_args, **_kwargs):
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with Workspace(root) as workspace, pytest.raises(OSError, match="no"):
+        workspace.write("a/new", b"x")
+    assert temporaries(root) == []
+
+
+def test_many_threads_that_write_one_file_and_sweep_beside_each_other_lose_no_write(root):
+    def work(number):
+        with Workspace(root) as workspace:
+            for _ in range(60):
+                workspace.write("a/new", b"%d" % number * 1000)
+                for path in temporaries(root):
+                    clear_temporary(path)
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(work, number) for number in range(6)]:
+            done.result(timeout=60)
+    assert len(set((root / "a" / "new").read_bytes())) == 1
+    assert len((root / "a" / "new").read_bytes()) == 1000
+    assert temporaries(root) == []
 
 
 def test_a_write_leaves_a_file_outside_alone_that_is_the_same_by_a_hard_link(root):

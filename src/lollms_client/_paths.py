@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 from lollms_client.errors import OutsideWorkspaceError, PathError
 
-__all__ = ["Entry", "Workspace", "home"]
+__all__ = ["TEMPORARY", "Entry", "Workspace", "clear_temporary", "home"]
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -32,6 +32,9 @@ _MAX_NAME = 16_384  # characters of a whole path; the kernel says what it thinks
 _RETRIES = 20  # how often an opening starts anew because a link appeared under its hands
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # to pass through
 _LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # to see what is in it
+TEMPORARY = ".lollms-writing-"
+"""What the name of a file begins with that is being written, or was when its process was killed. Nothing shows such files."""
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {
     st.S_IFREG: "file",
     st.S_IFDIR: "folder",
@@ -270,36 +273,34 @@ class Workspace:
 
     # -- changing ----------------------------------------------------------------------------------------------------------
 
-    def write(self, path: StrPath, data: bytes, *, parents: bool = True, key: str = "") -> bool:
+    def write(self, path: StrPath, data: bytes, *, parents: bool = True) -> bool:
         """Write a whole file at once: readers see the old content or the new, never a part. The mode of an old file is kept.
+
+        Where the process is killed in the midst, what it began stays as a hidden file, which the next writing of this file
+        removes (`clear_temporary` does so too).
 
         Args:
             path: The file; a link that stays inside is followed.
             data: The whole content.
             parents: Make missing folders on the way.
-            key: Names this writing, as a part of a file's name: what is left of it where the process is killed in the midst is
-                removed when it is done again.
 
         Returns:
             True where the file is new.
         """
         with self._at(path, create=parents) as place:
             mode = place.mode_to_keep()
-            fresh = f".{key or os.urandom(8).hex()}.tmp"
-            if key:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(fresh, dir_fd=place.descriptor)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(fresh, flags, 0o666, dir_fd=place.descriptor)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
+            fresh, descriptor = _temporary(place)
+            with os.fdopen(descriptor, "wb") as file:  # which keeps it locked until it has the name that it is for
+                try:
                     file.write(data)
+                    file.flush()
                     if mode is not None:
                         os.fchmod(descriptor, mode)
-                os.rename(fresh, place.name, src_dir_fd=place.descriptor, dst_dir_fd=place.descriptor)
-            except BaseException:
-                os.unlink(fresh, dir_fd=place.descriptor)
-                raise
+                    os.rename(fresh, place.name, src_dir_fd=place.descriptor, dst_dir_fd=place.descriptor)
+                except BaseException:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(fresh, dir_fd=place.descriptor)
+                    raise
             return mode is None
 
     def mkdir(self, path: StrPath, *, parents: bool = True) -> bool:
@@ -531,9 +532,95 @@ def _entries(folder: int, prefix: str) -> list[Entry]:
                 about = item.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone since it was listed
-            found.append(Entry(prefix + item.name, _kind(about.st_mode), about.st_size, about.st_mtime))
+            if not item.name.startswith(TEMPORARY):
+                found.append(Entry(prefix + item.name, _kind(about.st_mode), about.st_size, about.st_mtime))
     found.sort()
     return found
+
+
+# -- files that are being written ----------------------------------------------------------------------------------------------
+
+
+def clear_temporary(path: StrPath) -> bool:
+    """Remove what a killed process left of its writing.
+
+    Args:
+        path: A file whose name begins with TEMPORARY.
+
+    Returns:
+        Whether it is gone; one that is still being written, by whatever process, stays.
+    """
+    folder, _, name = os.fspath(path).rpartition("/")
+    try:
+        descriptor = os.open(folder or "/", _FOLDER)
+    except OSError:
+        return False
+    try:
+        return _clear(descriptor, name)
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(place: _Place) -> tuple[str, int]:
+    """A new file beside the one that is written, locked for as long as it is open; its name and its descriptor.
+
+    It has one name for each file, so that whoever writes that file next finds what a killed process left. Where somebody else is
+    writing it right now, it gets a name of its own.
+    """
+    import zlib
+
+    name = f"{TEMPORARY}{zlib.crc32(os.fsencode(place.name)):08x}"
+    for _ in range(_RETRIES):
+        try:
+            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=place.descriptor)
+        except FileExistsError:
+            if not _clear(place.descriptor, name):
+                name = f"{TEMPORARY}{os.urandom(8).hex()}"
+            continue
+        _lock(descriptor, wait=True)
+        if _is_at(descriptor, name, place.descriptor):
+            return name, descriptor
+        os.close(descriptor)  # it was taken for a left-over before it was locked
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), place.name)
+
+
+def _clear(folder: int, name: str) -> bool:
+    """Remove a left-over; False for what is locked, or is no file of ours."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        if not st.S_ISREG(os.fstat(descriptor).st_mode) or not _lock(descriptor):
+            return False
+        if _is_at(descriptor, name, folder):  # else it was renamed to what it was written for
+            os.unlink(name, dir_fd=folder)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Lock a file until it is closed; False where somebody else has it, or where files cannot be locked."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, name: str, folder: int) -> bool:
+    """Whether a file that is open still has its name."""
+    try:
+        return _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) == _identity(os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _kind(mode: int) -> str:

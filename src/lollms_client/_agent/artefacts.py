@@ -104,7 +104,7 @@ def _save(turn: Turn, now: OpenRound, position: int) -> dict[str, Any]:
                 turn.host.artefact_begins(turn)
                 if kept is None:
                     versions.keep(made)
-                place.write(block.name, _bytes(made), key=f"{turn.id}-{now.number}-{position}")
+                place.write(block.name, _bytes(made))
     except (StoreError, TurnError):
         raise  # no fault of the model's: whoever goes on with the turn does it again
     except LollmsError as error:

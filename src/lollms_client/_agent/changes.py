@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._paths import TEMPORARY, clear_temporary
+
 __all__ = ["OURS", "Snapshot", "changes", "snapshot"]
 
 Snapshot = dict[str, tuple[int, int]]
@@ -18,6 +20,8 @@ OURS = ".lollms"
 
 def snapshot(root: Path | None) -> Snapshot:
     """Every file below a workspace, the host's own `.lollms` folder left out; at most 20,000 entries.
+
+    What a killed process left of a file that it was writing is no file of the workspace; it is removed on the way.
 
     Args:
         root: The workspace; None or a folder that is not there gives an empty snapshot.
@@ -36,6 +40,8 @@ def snapshot(root: Path | None) -> Snapshot:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     pending.extend([entry.path] if entry.name != OURS else [])
+                elif entry.name.startswith(TEMPORARY):
+                    clear_temporary(entry.path)
                 elif len(out) < MAX_ENTRIES:
                     stat = entry.stat(follow_symlinks=False)
                     out[entry.path[base:]] = (stat.st_size, stat.st_mtime_ns)
