@@ -7,6 +7,7 @@ changed by it, or by a person while it waited. Source: CONTRACT J, developer gui
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,6 +46,7 @@ class MemoryArtefacts:
 
     def __init__(self) -> None:
         self._versions: list[Version] = []
+        self._numbering = threading.Lock()  # workers keep theirs beside each other
 
     def kept(self, turn: str, number: int, position: int) -> Version | None:
         """The version that was made at this place of a turn."""
@@ -59,9 +61,13 @@ class MemoryArtefacts:
         """A version's content."""
         return next((v["content"] for v in self._versions if (v["name"], v["version"]) == (name, number)), None)
 
-    def keep(self, version: Version) -> None:
-        """Keeps a version."""
-        self._versions.append(version)
+    def keep(self, version: Version) -> Version:
+        """Keeps a version, and numbers it."""
+        with self._numbering:
+            latest = self.latest(version["name"])
+            numbered = {**version, "version": (latest[0] if latest is not None else 0) + 1}
+            self._versions.append(numbered)
+        return numbered
 
 
 def save_artefacts(turn: Turn, now: OpenRound) -> Iterator[Event]:
@@ -103,7 +109,7 @@ def _save(turn: Turn, now: OpenRound, position: int) -> dict[str, Any]:
                 made = kept or _version(turn, now, position, place)
                 turn.host.artefact_begins(turn)
                 if kept is None:
-                    versions.keep(made)
+                    made = versions.keep(made)
                 place.write(block.name, _bytes(made))
     except (StoreError, TurnError):
         raise  # no fault of the model's: whoever goes on with the turn does it again
@@ -128,6 +134,7 @@ def _not_made() -> NoReturn:
 
 
 def _version(turn: Turn, now: OpenRound, position: int, place: Workspace) -> Version:
+    """A version that is not kept yet, and so has no number."""
     block = now.reply.artefacts[position]
     versions = turn.host.artefacts
     if place.resolve(block.name).relative_to(Path(place.root).resolve()).parts[:1] == (OURS,):
@@ -140,7 +147,6 @@ def _version(turn: Turn, now: OpenRound, position: int, place: Workspace) -> Ver
         "round": now.number,
         "position": position,
         "name": block.name,
-        "version": (latest[0] if latest is not None else 0) + 1,
         "kind": block.type,
         "language": block.language,
         "action": action,

@@ -109,8 +109,8 @@ class Artefacts(Protocol):
         """A version's content, None where it is not there."""
         ...
 
-    def keep(self, version: dict[str, Any]) -> None:
-        """Keeps a version, before its file is written."""
+    def keep(self, version: dict[str, Any]) -> dict[str, Any]:
+        """Keeps a version, before its file is written; gives it with its number, which no other of its name on the branch has."""
         ...
 
 

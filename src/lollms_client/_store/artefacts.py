@@ -40,6 +40,12 @@ _KEPT = Statement(
     _SELECT.where(_T.c.turn_id == bindparam("turn"), _T.c.round == bindparam("number"), _T.c.position == bindparam("position"))
 )
 
+_NUMBERS = Statement(
+    select(_T.c.message_id, _T.c.version).where(_T.c.discussion_id == bindparam("scope"), _T.c.name == bindparam("name"))
+)
+_ONE_AT_A_TIME = Statement("SELECT pg_advisory_xact_lock(hashtextextended(:scope, hashtext(:name)))")
+"""A server lets several write at once; until this transaction ends, nobody else gives a number to this name."""
+
 
 class StoredArtefacts:
     """The artefacts of a discussion's branch, or of whatever else has turns of its own.
@@ -83,13 +89,20 @@ class StoredArtefacts:
         """A version's content on the branch."""
         return next((v["content"] for v in self.versions(name) if v["version"] == number), None)
 
-    def keep(self, version: Version) -> None:
-        """Keeps a version."""
+    def keep(self, version: Version) -> Version:
+        """Keeps a version, and numbers it: one more than the last of its name on the branch, whoever else writes meanwhile."""
+        on_branch = self._branch() if self._branch is not None else None
+        place = {"scope": self._scope, "name": version["name"]}
         with self._db.write() as tx:
-            row = {("turn_id" if k == "turn" else k): v for k, v in version.items()}
+            if tx.dialect == "postgresql":
+                tx.row(_ONE_AT_A_TIME, place)
+            numbers = [number for message, number in tx.rows(_NUMBERS, place) if on_branch is None or message in on_branch]
+            numbered = {**version, "version": max(numbers, default=0) + 1}
+            row = {("turn_id" if k == "turn" else k): v for k, v in numbered.items()}
             sealed = tx.cipher.seal(version["content"])
             more = {"discussion_id": self._scope, "message_id": self._message_id, "written": 0, "created_at": time.time()}
             tx.run(_INSERT, {**row, **more, "content": sealed})
+        return numbered
 
 
 def _version(tx: Tx, row: tuple[Any, ...]) -> Version:
