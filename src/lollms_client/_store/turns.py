@@ -155,6 +155,13 @@ _CLOSE = Statement(
     "UPDATE turns SET lease_owner = NULL, lease_expires = NULL, fence = fence + 1, updated_at = :now, status = 'completed',"
     " state = :state WHERE id = :id"
 )
+_below = select(_T.c.id).where(_T.c.parent_turn == bindparam("turn_id")).cte("below", recursive=True)
+_below = _below.union(select(_T.c.id).where(_T.c.parent_turn == _below.c.id))
+_OPEN_WORKERS = Statement(
+    select(_T.c.id, _T.c.lease_owner, _T.c.lease_expires).where(
+        _T.c.id.in_(select(_below.c.id)), text("turns.status <> 'completed'")
+    )
+)
 _FACTS = Statement("UPDATE turn_facts SET facts = :facts WHERE turn_id = :id")
 _INSERT_ROUND = Statement(
     "INSERT INTO rounds (turn_id, round, reply, outcome) VALUES (:turn_id, :round, :reply, :outcome)"
@@ -328,6 +335,8 @@ class Lease:
     ) -> None:
         """Writes the turn's end and gives the lease back, in one transaction with whatever the host writes.
 
+        With a turn that is completed its workers are over too: those that failed cannot be gone on with any more.
+
         Args:
             status: How it ended.
             state: Where it stands.
@@ -344,6 +353,8 @@ class Lease:
             if last is not None:
                 number, outcome, results, reply = last
                 self._write_round(tx, number, outcome, results, reply, now)
+            if status == "completed":
+                _close_workers(tx, self.turn_id, now)
             if also is not None:
                 also(tx)
         KEEPER.let_go(self.turn_id)
@@ -460,7 +471,7 @@ class TurnStore:
 
 
 def close(tx: Tx, turn_id: str, reason: str) -> None:
-    """Completes a turn that nobody will go on with: the conversation went on without it. What is stored of it stays.
+    """Completes a turn that nobody will go on with, and its workers: the conversation went on without it. What is stored stays.
 
     Args:
         tx: The transaction, in which its message is written too.
@@ -474,8 +485,20 @@ def close(tx: Tx, turn_id: str, reason: str) -> None:
     """
     now = time.time()
     _free(tx, turn_id, now)
+    _close(tx, turn_id, reason, now)
+    _close_workers(tx, turn_id, now)
+
+
+def _close(tx: Tx, turn_id: str, reason: str, now: float) -> None:
     state = {**_load(tx, turn_id).row.state, "reason": reason, "closed": True}
     tx.run(_CLOSE, {"id": turn_id, "state": tx.cipher.seal(_encode(state)), "now": now})
+
+
+def _close_workers(tx: Tx, turn_id: str, now: float) -> None:
+    """Closes what a turn that is over leaves behind: nobody waits for its workers, or for theirs, any more."""
+    for worker, owner, expires in tx.rows(_OPEN_WORKERS, {"turn_id": turn_id}):
+        if not _is_held(worker, owner, expires, now):
+            _close(tx, worker, "The turn that it worked for is over.", now)
 
 
 def _free(tx: Tx, turn_id: str, now: float) -> int:
