@@ -353,7 +353,15 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         try:
             return len(self.tokenize(text))
         except BackendRefusedError:
-            return -(-len(text.encode()) // 4)
+            return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+    @property
+    def counts_locally(self) -> bool:
+        """Whether `count_tokens` costs next to nothing and asks nobody, so that whoever counts by the way may do so.
+
+        True of the estimate. A binding that brings a tokenizer into this process says so itself.
+        """
+        return not (_defines(type(self), "tokenize") or _defines(type(self), "count_tokens"))
 
     def embed(self, /, text: str | list[str], **kwargs: Any) -> Any:
         """The embedding of a text (a list of floats), or those of several (a list of such lists).
@@ -389,7 +397,7 @@ class LollmsLLMBindingManager(BindingManager[LollmsLLMBinding]):
 
 
 def _defines(cls: type[LollmsLLMBinding], way: str) -> bool:
-    """Whether a subclass brings its own version of one of the three ways to generate."""
+    """Whether a subclass brings its own version of a method."""
     return getattr(cls, way) is not getattr(LollmsLLMBinding, way)
 
 

@@ -51,7 +51,8 @@ class LollmsMessage:
         sender_type: "user", "assistant" or "system".
         content: Its text.
         thoughts: What the model thought before it.
-        tokens: How many tokens `content` has, where that was counted.
+        tokens: How many tokens `content` has, None where that was not counted. What is added to a discussion is counted where its
+            client's binding does so locally (`counts_locally`; an estimate where it has no tokenizer), else only answers are.
         binding_name: Through which binding it was generated.
         model_name: By which model.
         generation_speed: Tokens a second.

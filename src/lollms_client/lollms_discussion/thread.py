@@ -243,7 +243,8 @@ class Thread:
             content: Its text.
             parent_id: The message that it follows; None for the last one of the branch that is open.
             **fields: Other fields of `LollmsMessage`: `images` (files, bytes, base64, addresses), `active_images`, `thoughts`,
-                `metadata`, `tokens`, `model_name`, `binding_name`, `generation_speed`, `created_at`, `id`.
+                `metadata`, `tokens` (counted where it is not given and counting asks nobody), `model_name`, `binding_name`,
+                `generation_speed`, `created_at`, `id`.
 
         Returns:
             The message. It is written at once where `autosave` is on, else by `commit()` or `chat()`.
@@ -292,7 +293,22 @@ class Thread:
             message.active_images = flags + [True] * (len(message.images) - len(flags))
         if message.metadata and not self.autosave:
             _demand_json(message.metadata)  # now, and not when it is written with others
+        if message.tokens is None:
+            message.tokens = self._counted(content)
         return message
+
+    def _counted(self, text: str) -> int | None:
+        """How many tokens a text has, None where somebody would have to be asked."""
+        llm = self.lollmsClient.llm if self.lollmsClient is not None else None
+        if llm is None or not text or not llm.counts_locally:
+            return None
+        try:
+            return int(llm.count_tokens(text))
+        except Exception:  # a tokenizer is anybody's code, and a message is not lost because it fails
+            from logging import getLogger
+
+            getLogger(__name__).exception("the tokens of a message could not be counted")
+            return None
 
     def _type_of(self, sender: str) -> str:
         names = {"assistant": "assistant", "system": "system"}

@@ -119,6 +119,11 @@ class ScriptedLLM(LollmsLLMBinding):
         """One token a character."""
         return [ord(c) for c in text]
 
+    @property
+    def counts_locally(self) -> bool:
+        """Its tokenizer is here."""
+        return True
+
     def detokenize(self, tokens: list[int]) -> str:
         """The characters of the tokens."""
         return "".join(map(chr, tokens))
