@@ -304,10 +304,10 @@ class Thread:
             return None
         try:
             return int(llm.count_tokens(text))
-        except Exception:  # a tokenizer is anybody's code, and a message is not lost because it fails
+        except Exception as error:  # noqa: BLE001 - a tokenizer is anybody's code, and a message is not lost because it fails
             from logging import getLogger
 
-            getLogger(__name__).exception("the tokens of a message could not be counted")
+            getLogger(__name__).warning("the tokens of a message could not be counted", exc_info=error)
             return None
 
     def _type_of(self, sender: str) -> str:
