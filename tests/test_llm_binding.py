@@ -238,8 +238,10 @@ def test_an_error_of_a_documented_call_reaches_the_reader_of_the_stream():
 
 
 def test_pictures_for_a_model_that_takes_none_are_refused():
-    with pytest.raises(BackendRefusedError, match="takes no images"):
-        Streaming().generate_text("x", images=["data:image/png;base64,AA=="])
+    blind = Streaming()
+    blind.capabilities = Capabilities(vision=False)
+    with pytest.raises(BackendRefusedError, match=r"takes no images.*vision_enabled"):
+        blind.generate_text("x", images=["data:image/png;base64,AA=="])
     with pytest.raises(BackendRefusedError, match="takes no videos"):
         Streaming().generate_text("x", videos=["https://example.com/a.mp4"])
 

@@ -248,9 +248,9 @@ class LollmsClient(LollmsTextProcessor):
     list_models = of_llm(LollmsLLMBinding.list_models)
 
     def has_vision_capability(self) -> bool:
-        """Whether the active model takes pictures, by its profile or by what its binding knows."""
+        """Whether the active model takes pictures, by its profile or by what its binding knows; False also where nobody knows."""
         llm: LollmsLLMBinding = self.need("llm")
-        return llm.capabilities.vision
+        return bool(llm.capabilities.vision)
 
     def has_video_capability(self) -> bool:
         """Whether the active model takes videos, by its profile or by what its binding knows."""

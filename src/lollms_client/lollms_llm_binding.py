@@ -116,7 +116,7 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         efforts = facts.get("supported_reasoning_efforts")
         return replace(
             own,
-            vision=own.vision or bool(facts.get("vision_enabled")),
+            vision=True if facts.get("vision_enabled") else own.vision,
             video=own.video or bool(facts.get("video_enabled")),
             context_size=facts.get("forced_context_size") or own.context_size,
             reasoning_efforts=tuple(efforts) if efforts else own.reasoning_efforts,
@@ -272,8 +272,8 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
         }
 
     def _content(self, prompt: str, images: Sequence[str] | None, videos: Sequence[str] | None) -> Any:
-        if images and not self.capabilities.vision:
-            raise BackendRefusedError(f"The model {self.model_name or self.binding_name!r} takes no images.")
+        if images:
+            self.capabilities.demand_sight(self.model_name or self.binding_name)
         if videos and not self.capabilities.video:
             raise BackendRefusedError(f"The model {self.model_name or self.binding_name!r} takes no videos.")
         from ._media import with_media
@@ -381,7 +381,7 @@ class LollmsLLMBinding(LollmsBaseBinding, ABC):
             "name": self.model_name,
             "binding_name": self.binding_name,
             "context_size": self.get_ctx_size(),
-            "supports_vision": self.capabilities.vision,
+            "supports_vision": bool(self.capabilities.vision),
             "supports_video": self.capabilities.video,
         }
 

@@ -128,7 +128,7 @@ def test_a_server_that_does_not_say_has_what_was_configured_and_is_not_asked_at_
     binding = bound(ctx_size=2048, capabilities={"native_tools": True})
     for _ in range(3):
         able = binding.capabilities
-        assert (able.native_tools, able.vision, able.json_schema, able.context_size or 2048) == (True, False, True, 2048)
+        assert (able.native_tools, able.vision, able.json_schema, able.context_size or 2048) == (True, None, True, 2048)
     assert binding.get_ctx_size() == 2048
     assert len(ollama.asked) == 1
 

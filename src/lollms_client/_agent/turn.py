@@ -17,7 +17,7 @@ from .budget import Budget
 from .changes import Snapshot, changes, snapshot
 from .dialects import choose_dialect
 from .dialects.base import RoundView
-from .history import plain, unsigned
+from .history import sent_again, unseen, unsigned
 from .options import TurnOptions
 from .ports import Host
 from .prompt import workspace_files, workspace_text
@@ -92,8 +92,12 @@ class Turn:
             self.state, self.before = resumed.state, resumed.before
             if resumed.model != (host.model.model_name or ""):  # what one provider signed is none of the other's business
                 self.state.transcript = [unsigned(m) for m in self.state.transcript]
+            if host.model.capabilities.is_blind:
+                self.state.transcript = [unseen(m) for m in self.state.transcript]
             self._count_what_was_used()
         else:
+            if options.images:
+                host.model.capabilities.demand_sight(host.model.model_name or "")
             self.state, self.before = TurnState(effort=_first_effort(options)), snapshot(host.workspace)
             said = self.dialect.opening(self._opening()) if self.specs else self._opening()
             self.state.transcript.append({"role": "user", "content": with_media(said, options.images, options.videos)})
@@ -109,8 +113,8 @@ class Turn:
             parts += [host.workers.instructions()] if host.workers is not None and not told else []
         system = "\n\n".join(filter(None, parts))
         prefix = [{"role": "system", "content": system}] if system else []
-        tags = host.model.capabilities.thinking_tags
-        return [*prefix, *self.dialect.examples(self.specs), *(plain(m, tags) for m in host.history())]
+        model = host.model.capabilities
+        return [*prefix, *self.dialect.examples(self.specs), *(sent_again(m, model) for m in host.history())]
 
     def _opening(self) -> str:
         """The person's words, what goes with them, then the workspace: what changes goes last, and is not changed afterwards."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from ..errors import BackendRefusedError
+
 __all__ = ["Capabilities", "ChatRequest", "Sampling"]
 
 
@@ -65,7 +67,7 @@ class Capabilities:
         implicit_think: Its stream begins inside a thought, without an opening tag.
         bare_json_calls: A reply that is nothing but one JSON object of a call's shape is a call (CONTRACT J).
         embeddings: It makes embeddings.
-        vision: It takes images.
+        vision: It takes images; None where nobody said, so that whoever sends some finds out.
         video: It takes videos.
         context_size: Its context in tokens, None where unknown.
         reasoning_efforts: The levels it supports, in rising order.
@@ -78,8 +80,28 @@ class Capabilities:
     implicit_think: bool = False
     bare_json_calls: bool = False
     embeddings: bool = False
-    vision: bool = False
+    vision: bool | None = None
     video: bool = False
     context_size: int | None = None
     reasoning_efforts: tuple[str, ...] = ()
     thinking_tags: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it was said that the model takes no images."""
+        return self.vision is False
+
+    def demand_sight(self, model: str) -> None:
+        """Refuses images that go with a prompt, for a model of which it was said that it takes none.
+
+        Args:
+            model: Its name, for people.
+
+        Raises:
+            BackendRefusedError: It takes none.
+        """
+        if self.is_blind:
+            raise BackendRefusedError(
+                f"The model {model!r} takes no images: it is declared so. Ask a model that sees; or, where this one does, say so "
+                "in its model profile: vision_enabled: true."
+            )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._agent.durable import transcript
-from .._agent.history import plain
+from .._agent.history import sent_again
 from .._http.cancel import surrounding_token
 from .._store import discussions as rows
 from .._store.messages import LollmsMessage
@@ -189,16 +189,16 @@ class Context:
     # ---- the parts of a branch ------------------------------------------------------------------------------------------------
 
     def _pieces(self, branch: Sequence[LollmsMessage]) -> list[Piece]:
-        tags = self._client.need("llm").capabilities.thinking_tags
+        model = self._client.need("llm").capabilities
         pieces: list[Piece] = []
         for number, message in enumerate(branch):
             said = f"{message.sender}: {message.content}"
             whole = self._whole(message, branch[number - 1]) if number and pieces else None
             if whole is not None:
                 asked = pieces.pop()
-                pieces.append(Piece(message.id, [plain(m, tags) for m in whole], f"{asked.said}\n{said}"))
+                pieces.append(Piece(message.id, [sent_again(m, model) for m in whole], f"{asked.said}\n{said}"))
             else:
-                pieces.append(Piece(message.id, [plain(as_openai(message), tags)], said))
+                pieces.append(Piece(message.id, [sent_again(as_openai(message), model)], said))
         return pieces
 
     def _whole(self, message: LollmsMessage, asked: LollmsMessage) -> list[dict[str, Any]] | None:

@@ -40,6 +40,12 @@ _TITLE_CHARS, _SHOWN = 80, 20
 _FIELDS = frozenset(f.name for f in fields(LollmsMessage)) - {"parent_id", "sender", "sender_type", "content", "discussion_id"}
 
 
+def _log_uncounted(error: Exception) -> None:
+    from logging import getLogger
+
+    getLogger(__name__).warning("the tokens of a message could not be counted", exc_info=error)
+
+
 def title_of(text: str) -> str:
     """A title made of a text: its first line, not too long."""
     line = " ".join(next((part for part in text.splitlines() if part.strip()), "").split())
@@ -305,9 +311,7 @@ class Thread:
         try:
             return int(llm.count_tokens(text))
         except Exception as error:  # noqa: BLE001 - a tokenizer is anybody's code, and a message is not lost because it fails
-            from logging import getLogger
-
-            getLogger(__name__).warning("the tokens of a message could not be counted", exc_info=error)
+            _log_uncounted(error)
             return None
 
     def _type_of(self, sender: str) -> str:

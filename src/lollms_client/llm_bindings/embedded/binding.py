@@ -99,7 +99,7 @@ class EmbeddedBinding(LollmsLLMBinding):
     @property
     def own_capabilities(self) -> Capabilities:  # type: ignore[override]
         """What the model can do, by its catalogue row; every GGUF model decodes under a schema here."""
-        facts: dict[str, Any] = dict(self._entry.capabilities) if self._entry else {}
+        facts: dict[str, Any] = {"vision": False, **(self._entry.capabilities if self._entry else {})}
         facts |= {"json_schema": True, "embeddings": self._embeddings, "context_size": self._context()}
         return Capabilities(**facts)
 

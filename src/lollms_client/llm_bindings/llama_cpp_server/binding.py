@@ -57,7 +57,7 @@ class LlamaCppServerBinding(OpenAICompatibleBinding):
         modalities = _mapping(props, "modalities")
         facts: dict[str, Any] = {
             "context_size": _mapping(props, "default_generation_settings").get("n_ctx"),
-            "vision": bool(modalities.get("vision")),
+            "vision": bool(modalities.get("vision")) if modalities else None,
             "video": bool(modalities.get("video")),
         }
         return replace(self._configured, **{k: v for k, v in facts.items() if v is not None and k not in self._said})
