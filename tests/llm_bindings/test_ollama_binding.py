@@ -133,6 +133,38 @@ def test_a_server_that_does_not_say_has_what_was_configured_and_is_not_asked_at_
     assert len(ollama.asked) == 1
 
 
+def test_a_server_that_took_too_long_said_nothing_and_is_asked_again_at_once(ollama, bound):
+    show = ollama._about_model(ollama._show)
+    ollama.on("/api/show", holds(threading.Event(), head=False), show)
+    binding = bound(timeout=0.3)
+    able = binding.capabilities
+    assert (able.native_tools, able.vision) == (False, None)
+    assert binding.capabilities.native_tools, "what took too long once is no fact about the model"
+    assert [asked.path for asked in ollama.asked] == ["/api/show"] * 2
+    assert binding.capabilities.native_tools
+    assert len(ollama.asked) == 2
+
+
+def test_a_busy_server_that_says_late_what_it_loaded_is_asked_again(ollama, bound):
+    ollama.on("/api/ps", holds(threading.Event(), head=False), ollama._ps)
+    ollama.chats(says("a"), says("b"))
+    binding = bound(timeout=0.3)
+    binding.generate_text("hello")
+    assert binding.get_ctx_size() == 8192, "the most that there can be, as long as the server does not say"
+    assert binding.get_ctx_size() == 4096
+
+
+def test_a_loaded_machine_has_longer_to_say_what_a_model_can_than_other_facts_take(ollama, bound, monkeypatch):
+    given = []
+    binding = bound()
+    real = binding.http.post_json
+    monkeypatch.setattr(
+        binding.http, "post_json", lambda path, body, cancel, wait: (given.append(wait), real(path, body, cancel, wait))[1]
+    )
+    assert binding.capabilities.native_tools
+    assert given == [30.0]
+
+
 def test_the_context_that_is_asked_for_is_the_one_that_the_model_is_loaded_with(ollama):
     ollama.chats(says("a"))
     profile = {

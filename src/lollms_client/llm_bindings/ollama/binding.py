@@ -20,6 +20,7 @@ from ..._stream.deltas import Delta
 from ...errors import (
     BackendProtocolError,
     BackendRefusedError,
+    BackendTimeoutError,
     BackendUnavailableError,
     CancelledError,
     ConfigurationError,
@@ -36,7 +37,8 @@ __all__ = ["OllamaBinding"]
 T = TypeVar("T")
 
 _VENDOR = Vendor(api_key_env="OLLAMA_API_KEY", capabilities={"json_schema": True, "embeddings": True})
-_FACTS_TIMEOUT = 3.0
+_PATIENCE, _FACTS_TIMEOUT = 30.0, 3.0
+"""Seconds for what a model can do, on which it hangs how a turn is played, however busy the server is; and for all else."""
 _FACTS_AGAIN = 10.0
 """Seconds after which a server that said nothing about a model is asked again."""
 
@@ -90,6 +92,8 @@ class OllamaBinding(LollmsLLMBinding):
         self.own_capabilities = _VENDOR.capabilities_with(self._said)
         self._embedding_model, self._keep_alive = embedding_model, keep_alive
         self._truncate, self._options = truncate, dict(options or {})
+        self._most_patience = min(_PATIENCE, connection.timeout)
+        self._patience = self._most_patience
         self._facts: dict[str, tuple[ModelFacts, float]] = {}
         self._chosen_contexts: dict[str, int | None] = {}
         self._loaded: set[str] = set()
@@ -119,6 +123,9 @@ class OllamaBinding(LollmsLLMBinding):
     def model_facts(self, cancel: CancelToken | None = None) -> ModelFacts:
         """What the server says about the model; nothing as long as it does not answer.
 
+        A server that takes too long has said nothing: it is asked again at the next look, and then has less time, so that one
+        which never answers does not hold up every look.
+
         Raises:
             CancelledError: `cancel` fired.
         """
@@ -128,10 +135,22 @@ class OllamaBinding(LollmsLLMBinding):
         facts, good_until = self._facts.get(name, (NOTHING_KNOWN, 0.0))
         if time.monotonic() < good_until:
             return facts
-        shown = _looked_up(lambda: self.http.post_json("/api/show", {"model": name}, cancel, _FACTS_TIMEOUT))
+        try:
+            shown = _looked_up(lambda: self._in_time("/api/show", {"model": name}, cancel))
+        except BackendTimeoutError:
+            return NOTHING_KNOWN
         facts = facts_of(shown)
         self._facts[name] = facts, time.monotonic() + _FACTS_AGAIN if shown is None else float("inf")
         return facts
+
+    def _in_time(self, path: str, body: dict[str, Any], cancel: CancelToken | None) -> Any:
+        try:
+            said = self.http.post_json(path, body, cancel, self._patience)
+        except BackendTimeoutError:
+            self._patience = min(_FACTS_TIMEOUT, self._most_patience)
+            raise
+        self._patience = self._most_patience
+        return said
 
     def _asked_context(self) -> int | None:
         """The context to load a model with, None for the server's choice."""
@@ -143,7 +162,10 @@ class OllamaBinding(LollmsLLMBinding):
         if name is None or name not in self._loaded:
             return None
         if name not in self._chosen_contexts:
-            rows = model_rows(_looked_up(lambda: self.http.get_json("/api/ps", cancel, _FACTS_TIMEOUT)))
+            try:
+                rows = model_rows(_looked_up(lambda: self.http.get_json("/api/ps", cancel, _FACTS_TIMEOUT)))
+            except BackendTimeoutError:
+                return None
             sizes = [row.get("context_length") for row in rows if same_model(str(row["model_name"])) == same_model(name)]
             self._chosen_contexts[name] = next((n for n in sizes if isinstance(n, int) and n > 0), None)
         return self._chosen_contexts[name]
@@ -386,7 +408,9 @@ class OllamaBinding(LollmsLLMBinding):
         except BackendRefusedError as error:
             if error.answered != 404:
                 raise
-            answer = _looked_up(lambda: self.http.get_json("/api/tags", cancel, _FACTS_TIMEOUT))
+            answer = None
+            with contextlib.suppress(BackendTimeoutError):
+                answer = _looked_up(lambda: self.http.get_json("/api/tags", cancel, _FACTS_TIMEOUT))
             there = [str(row["model_name"]) for row in model_rows(answer)]
             if answer is None or same_model(model) in map(same_model, there):
                 raise
@@ -401,10 +425,15 @@ class OllamaBinding(LollmsLLMBinding):
 
 
 def _looked_up(ask: Callable[[], Any]) -> Any:
-    """What the server says when it is asked beside a request; None where it does not: the request itself says what is wrong."""
+    """What the server says when it is asked beside a request; None where it does not: the request itself says what is wrong.
+
+    Raises:
+        BackendTimeoutError: It took too long, which says nothing about the next time.
+        CancelledError: It was cancelled.
+    """
     try:
         return ask()
-    except CancelledError:
+    except (BackendTimeoutError, CancelledError):
         raise
     except LollmsError:
         return None
