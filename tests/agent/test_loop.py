@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from lollms_client import events as ev
+from lollms_client._agent.delegation import Delegation
 from lollms_client._agent.headless import HeadlessHost
 from lollms_client._agent.loop import run_turn
 from lollms_client._agent.options import turn_options
@@ -191,6 +192,16 @@ def test_an_unknown_tool_is_told_to_the_model_with_the_names_that_are_there(play
     assert "tool_add" in played.results()[0]["error"]
     assert tools.calls == []
     assert played.end.status == "completed"
+
+
+@pytest.mark.parametrize("workers", [False, True])
+def test_only_tools_are_told_as_tools(play, workers):
+    model = ScriptedLLM(['<tool>{"name": "agent_x", "parameters": {}}</tool>', "sorry"], capabilities=TAGS)
+    host = HeadlessHost(model, ScriptedTools(ADD), None, workers=Delegation(lambda _name: model) if workers else None)
+    *_, end = run_turn(host, turn_options("Go.", {}, {}))
+    said = end.tool_results[0]["result"]["error"]
+    there = ["tool_add", "tool_spinoff_agent"] if workers else ["tool_add"]
+    assert sorted(said.partition("There are: ")[2].rstrip(".").split(", ")) == there
 
 
 def test_a_malformed_call_is_told_to_the_model_and_the_turn_goes_on(play):

@@ -50,7 +50,7 @@ def run_calls(turn: Turn, now: OpenRound) -> Iterator[Event]:
             continue
         key = now.keys[position] = call_key(call)
         room = None if turn.options.limits.calls is None else turn.options.limits.calls - turn.state.executed - len(runnable)
-        if (refused := refuse(call, key, turn.state, turn.callable_names, room)) is not None:
+        if (refused := refuse(call, key, turn.state, turn.tool_names, room, is_worker=turn.is_worker(call))) is not None:
             now.records[position], notice = refused
             yield notice
         elif key in seen:

@@ -35,7 +35,7 @@ READ_ONLY = frozenset({"read", "idempotent"})
 
 
 def refuse(
-    call: ToolCall, key: str, state: TurnState, known: Collection[str], room: int | None = None
+    call: ToolCall, key: str, state: TurnState, known: Collection[str], room: int | None = None, *, is_worker: bool = False
 ) -> tuple[CallRecord, Notice] | None:
     """Says why a call must not run, in words for the model.
 
@@ -45,13 +45,14 @@ def refuse(
         state: The turn so far.
         known: Names of the tools that are mounted.
         room: How many calls may still run, None for any number.
+        is_worker: It asks for a worker, which there is; a tag that does so names no tool.
 
     Returns:
         The result that the model gets instead, and a notice for the person; None for a call that may run.
     """
     if call.problem:
         return _failure(call, state, "malformed_call", call.problem)
-    if call.name not in known:
+    if call.name not in known and not is_worker:
         near = get_close_matches(call.name, known, n=3, cutoff=0.4)
         there = ", ".join([*near, *sorted(set(known) - set(near))][:30])
         return _failure(call, state, "unknown_tool", f"There is no tool named {call.name!r}. There are: {there or 'none'}.")

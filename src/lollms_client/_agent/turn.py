@@ -74,7 +74,7 @@ class Turn:
         self.specs = (*(host.tools.specs() if host.tools is not None else ()), *workers)
         self._effects = {spec.name: spec.effects for spec in self.specs}
         self._workers = frozenset(spec.name for spec in workers)
-        self.callable_names = self._effects.keys() | ({ToolCall.WORKER} if host.workers is not None else set())
+        self.tool_names = self._effects.keys()
         self.dialect = choose_dialect(host.model.capabilities, resumed.dialect if resumed is not None else options.dialect)
         self.prices = prices_of(host.model)
         self.budget = options.budget or _budget(options, self.earlier)
