@@ -6,6 +6,7 @@ What writes to a store is seen where it reaches the driver, so nothing that writ
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 from lollms_client._paths import Workspace
 from lollms_client._store.drivers import Driver
 
-_WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER")
+_WRITES = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM|CREATE|DROP|ALTER)\s+\w+")
 
 
 class Points:
@@ -110,29 +111,34 @@ class _Cursor:
     def execute(self, words: str, values: Any = ()) -> Any:
         if words == "COMMIT":
             return self._commit()
+        if self._server and values and not self._connection.info.transaction_status and _WRITES.search(words):
+            self._points.reach("a statement sent", lambda: self._send(self._client().mogrify(words, values).encode()))
         return self._around(words, lambda: self._real.execute(words, values) if values else self._real.execute(words))
 
     def executemany(self, words: str, values: Any) -> Any:
         return self._around(words, lambda: self._real.executemany(words, values))
 
     def _around(self, words: str, act: Callable[[], Any]) -> Any:
-        kind, *names = words.split(None, 3)
-        if kind not in _WRITES:
-            return act()
-        return self._points.around(" ".join([kind, *names[:2]]), act)
+        writes = _WRITES.search(words)
+        return self._points.around(" ".join(writes[0].split()), act) if writes is not None else act()
 
     def _commit(self) -> Any:
         self._points.reach("before COMMIT")
         if self._server:
-            self._points.reach("COMMIT sent", self._send_commit)
+            self._points.reach("COMMIT sent", lambda: self._send(b"COMMIT"))
         done = self._real.execute("COMMIT")
         self._points.reach("after COMMIT")
         return done
 
-    def _send_commit(self) -> None:
-        """The server gets the word, and nobody is there to hear its answer."""
+    def _client(self) -> Any:
+        from psycopg import ClientCursor
+
+        return ClientCursor(self._connection)
+
+    def _send(self, words: bytes) -> None:
+        """The server gets the words, and nobody is there to hear its answer."""
         wire = self._connection.pgconn
-        wire.send_query(b"COMMIT")
+        wire.send_query(words)
         while wire.flush():
             pass
 

@@ -46,7 +46,7 @@ def test_a_kill_in_round_3_leaves_the_checkpoint_of_round_2_and_the_turn_goes_on
 @pytest.mark.req("DG-checkpoint.2")
 def test_the_checkpoint_that_a_kill_leaves_is_that_of_the_last_round_which_was_over(harness):
     one = harness("sqlite", "discussion")
-    begun = one.points.index("round 1: before UPDATE turns SET")
+    begun = one.points.index("round 1: before INSERT INTO rounds")
     over = []
     for kill in sample(8, len(one.points) - begun, SEED):
         life = one.live(begun + kill, look="only")
@@ -60,7 +60,7 @@ def test_the_checkpoint_that_a_kill_leaves_is_that_of_the_last_round_which_was_o
 
 def test_a_kill_before_a_turn_is_stored_leaves_no_turn_and_one_after_it_leaves_one(harness):
     one = harness("sqlite", "discussion")
-    kills = [n for n in _kills(one, "begin") if n <= one.points.index("round 1: before UPDATE turns SET")]
+    kills = [n for n in _kills(one, "begin") if n <= one.points.index("round 1: before INSERT INTO rounds")]
     left = [one.live(kill, look="only")["left"] for kill in (*kills[-2:], kills[-1] + 1)]
     assert [len(one["turns"]) for one in left] == [0, 1, 1]
     assert left[1]["turns"][0]["virtual_history"] == one.report["turns"][0]["virtual_history"][:1]
@@ -76,7 +76,7 @@ def test_a_kill_before_a_turn_is_stored_leaves_no_turn_and_one_after_it_leaves_o
 @pytest.mark.req("DG-checkpoint.11", "DG-checkpoint.13")
 def test_a_turn_is_resumable_from_its_beginning_to_its_end(harness, host):
     one = harness("sqlite", host)
-    begun = one.points.index("round 1: before UPDATE turns SET")
+    begun = one.points.index("round 1: before INSERT INTO rounds")
     kills = [1, begun - 2, begun + 1, *sample(2, len(one.points) - begun - 1, SEED), len(one.points) - 1, len(one.points)]
     left = [one.live(kill, look="only")["left"]["resumable"] for kill in kills]
     assert left == [False, False, True, True, True, True, False]

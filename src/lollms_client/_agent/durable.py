@@ -190,17 +190,22 @@ def _state(turn: Turn, reason: str, seconds: float) -> dict[str, Any]:
     state, last = turn.state, turn.untold
     if last is not None and (last.saved or not all(only_reads(turn.effects(r.call)) for r in last.records.values() if r.ran)):
         state.changes = turn.workspace_changes()
-    plain = {name: getattr(state, name) for name in _KEPT}
     more = {"barred": sorted(state.barred), "seconds": seconds, "reason": reason, "limited": state.status == "limit"}
-    return {**plain, **more}
+    return {**_filled(state, _KEPT), **{name: value for name, value in more.items() if value}}
+
+
+def _filled(holder: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """The fields that hold something; the empty ones are what they are in a fresh one, so nobody has to store them."""
+    return {name: value for name in names if (value := getattr(holder, name))}
 
 
 def _reply(reply: Reply) -> dict[str, Any]:
     """A reply as plain data, made once a round: `asdict` copies everything twice."""
-    plain = {name: getattr(reply, name) for name in _REPLY_FIELDS}
-    plain["calls"] = [{name: getattr(call, name) for name in _CALL_FIELDS} for call in reply.calls]
-    plain["artefacts"] = [asdict(block) for block in reply.artefacts]
-    plain["usage"] = {name: getattr(reply.usage, name) for name in _USAGE_FIELDS}
+    plain = _filled(reply, _REPLY_FIELDS)
+    plain["calls"] = [{**_filled(call, _CALL_FIELDS), "arguments": call.arguments} for call in reply.calls]
+    if reply.artefacts:
+        plain["artefacts"] = [asdict(block) for block in reply.artefacts]
+    plain["usage"] = _filled(reply.usage, _USAGE_FIELDS)
     return plain
 
 
@@ -284,7 +289,7 @@ def _options(facts: Mapping[str, Any]) -> TurnOptions:
 def _read_reply(plain: Mapping[str, Any]) -> Reply:
     given = dict(plain)
     given["calls"] = [ToolCall(**call) for call in given["calls"]]
-    given["artefacts"] = [ArtefactBlock(**block) for block in given["artefacts"]]
+    given["artefacts"] = [ArtefactBlock(**block) for block in given.get("artefacts", ())]
     given["usage"] = Usage(**given["usage"])
     return Reply(**given)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import ColumnElement, Integer, Select, Text, bindparam, exists, literal_column, select, text, update
 
 from ..errors import LeaseLostError, NotResumableError, StoreVersionError, TurnBusyError
 from . import schema
@@ -123,6 +123,15 @@ class Waiting:
     call: StoredCall
 
 
+def _of_call(status: str, *columns: str) -> Statement:
+    """Writes how far a call came, for whoever holds the turn's lease; it comes to the same when it is carried out twice."""
+    calls = schema.calls
+    values: dict[str, Any] = {name: bindparam(name) for name in (*columns, "now")}
+    place = [calls.c[name] == bindparam(name) for name in ("turn_id", "round", "position")]
+    changed = {"status": literal_column(f"'{status}'"), "updated_at": values.pop("now"), **values}
+    return Statement(update(calls).values(changed).where(*place, exists(_held())))
+
+
 _COLUMNS = (
     "id", "discussion_id", "owner", "parent_turn", "parent_call", "user_message_id", "ai_message_id", "status", "schema_version",
     "rounds", "state", "created_at", "updated_at",
@@ -142,6 +151,14 @@ _CLAIM = Statement(
     " updated_at = :now WHERE id = :id AND fence = :fence"
 )
 _TOUCH = Statement("UPDATE turns SET lease_expires = :expires, updated_at = :now WHERE id = :id AND fence = :fence")
+
+
+def _held(*columns: ColumnElement[Any]) -> Select[Any]:
+    """A row where the lease is this one's, which then stays so until the statement is through; else none."""
+    mine = (_T.c.id == bindparam("turn_id"), _T.c.fence == bindparam("fence"))
+    return select(_T.c.id, *columns).where(*mine).with_for_update(key_share=True)
+
+
 _RENEW = Statement("UPDATE turns SET lease_expires = :expires WHERE id = :id AND fence = :fence AND lease_owner IS NOT NULL")
 _ROUND_ENDED = Statement(
     "UPDATE turns SET lease_expires = :expires, updated_at = :now, state = :state, rounds = :rounds"
@@ -173,18 +190,14 @@ _INSERT_CALL = Statement(
     "INSERT INTO calls (turn_id, round, position, name, status, payload, updated_at)"
     " VALUES (:turn_id, :round, :position, :name, 'planned', :payload, :now) ON CONFLICT (turn_id, round, position) DO NOTHING"
 )
-_CALL_STARTED = Statement(
-    "UPDATE calls SET status = 'started', payload = :payload, updated_at = :now"
-    " WHERE turn_id = :turn_id AND round = :round AND position = :position"
+_INSERT_REPLY = Statement(
+    schema.rounds.insert().from_select(
+        ["turn_id", "round", "reply"], _held(bindparam("round", type_=Integer), bindparam("reply", type_=Text))
+    )
 )
-_CALL_ENDED = Statement(
-    "UPDATE calls SET status = 'done', result = :result, updated_at = :now"
-    " WHERE turn_id = :turn_id AND round = :round AND position = :position"
-)
-_CALL_WAITS = Statement(
-    "UPDATE calls SET status = 'waiting', result = :result, ticket = :ticket, decision = NULL, updated_at = :now"
-    " WHERE turn_id = :turn_id AND round = :round AND position = :position"
-)
+_CALL_STARTED, _CALL_STARTED_WITH = _of_call("started"), _of_call("started", "payload")
+_CALL_ENDED = _of_call("done", "result")
+_CALL_WAITS = _of_call("waiting", "result", "ticket", "decision")
 _CALLS = Statement(
     "SELECT round, position, name, status, payload, result, ticket, decision FROM calls"
     " WHERE turn_id = :id ORDER BY round, position"
@@ -213,11 +226,14 @@ class Lease:
     def _guard(self, tx: Tx, statement: Statement, now: float, **values: Any) -> None:
         values.update(id=self.turn_id, fence=self._fence, now=now)
         if not tx.run(statement, values):
-            KEEPER.let_go(self.turn_id)
-            raise LeaseLostError("Another process took this turn over; what this one did since then is not recorded.")
+            raise self._lost()
+
+    def _lost(self) -> LeaseLostError:
+        KEEPER.let_go(self.turn_id)
+        return LeaseLostError("Another process took this turn over; what this one did since then is not recorded.")
 
     def _at(self, round_number: int, position: int, now: float, **more: Any) -> dict[str, Any]:
-        return {"turn_id": self.turn_id, "round": round_number, "position": position, "now": now, **more}
+        return {"turn_id": self.turn_id, "fence": self._fence, "round": round_number, "position": position, "now": now, **more}
 
     def reply_read(self, number: int, reply: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Writes what the model said, before anything is done about it.
@@ -229,8 +245,9 @@ class Lease:
         """
         now = time.time()
         with self._db.write() as tx:
-            self._guard(tx, _TOUCH, now, expires=now + LEASE_SECONDS)
-            self._write_reply(tx, number, reply, None)
+            sealed = tx.cipher.seal(_encode(reply))
+            if not tx.run(_INSERT_REPLY, {"turn_id": self.turn_id, "fence": self._fence, "round": number, "reply": sealed}):
+                raise self._lost()
             for position, (name, arguments) in enumerate(calls):
                 payload = tx.cipher.seal(_encode({"arguments": arguments}))
                 tx.run(_INSERT_CALL, self._at(number, position, now, name=name, payload=payload))
@@ -254,11 +271,12 @@ class Lease:
             asked: The arguments that the model sent.
             ran: The arguments that it runs with.
         """
-        now = time.time()
-        payload = {"arguments": asked} if ran == asked else {"arguments": asked, "ran": ran}
-        with self._db.write() as tx:
-            self._guard(tx, _TOUCH, now, expires=now + LEASE_SECONDS)
-            tx.run(_CALL_STARTED, self._at(number, position, now, payload=tx.cipher.seal(_encode(payload))))
+        statement, values = _CALL_STARTED, self._at(number, position, time.time())
+        if ran != asked:
+            statement = _CALL_STARTED_WITH
+            values["payload"] = self._db.cipher.seal(_encode({"arguments": asked, "ran": ran}))
+        if not self._db.write_one(statement, values):
+            raise self._lost()
 
     def call_ended(self, number: int, position: int, result: Mapping[str, Any], ticket: str | None = None) -> None:
         """Writes what came of a call.
@@ -269,19 +287,14 @@ class Lease:
             result: `{"result", "seconds", "ran"}`.
             ticket: Names the question that it waits for, None for a call that is done.
         """
-        now = time.time()
-        with self._db.write() as tx:
-            self._guard(tx, _TOUCH, now, expires=now + LEASE_SECONDS)
-            self._write_result(tx, number, position, result, ticket, now)
+        if not self._db.write_one(*self._result(number, position, result, ticket, time.time())):
+            raise self._lost()
 
-    def _write_result(
-        self, tx: Tx, number: int, position: int, result: Mapping[str, Any], ticket: str | None, now: float
-    ) -> None:
-        values = self._at(number, position, now, result=tx.cipher.seal(_encode(result)))
-        if ticket is None:
-            tx.run(_CALL_ENDED, values)
-        else:
-            tx.run(_CALL_WAITS, {**values, "ticket": ticket})
+    def _result(
+        self, number: int, position: int, result: Mapping[str, Any], ticket: str | None, now: float
+    ) -> tuple[Statement, dict[str, Any]]:
+        values = self._at(number, position, now, result=self._db.cipher.seal(_encode(result)))
+        return (_CALL_ENDED, values) if ticket is None else (_CALL_WAITS, {**values, "ticket": ticket, "decision": None})
 
     def round_ended(
         self,
@@ -321,7 +334,7 @@ class Lease:
         elif sealed is not None:
             tx.run(_OUTCOME, {"turn_id": self.turn_id, "round": number, "outcome": sealed})
         for position, (result, ticket) in results.items():
-            self._write_result(tx, number, position, result, ticket, now)
+            tx.run(*self._result(number, position, result, ticket, now))
 
     def turn_ended(
         self,
