@@ -16,7 +16,7 @@ FLOORS: dict[str, int] = {
     **dict.fromkeys(["errors", "lollms_types", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "_config"], 1),
     **dict.fromkeys(["lollms_utilities", "lollms_config"], 1),
-    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_store", "_openai_compat", "openai_compat"], 2),
+    **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_store", "_sandbox", "_openai_compat", "openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),
     **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models"], 5),
@@ -27,7 +27,8 @@ FLOORS: dict[str, int] = {
 
 KITS_MAY_IMPORT: dict[str, set[str]] = {
     "_bindings": set(),
-    "_tools": set(),
+    "_tools": {"_sandbox"},
+    "_sandbox": set(),
     "_models": {"_bindings"},
     "_store": set(),
     **{contract: {"_bindings"} for contract in _CONTRACTS},
