@@ -21,11 +21,14 @@ LollmsError
 │   ├── ToolRejectedError (PermissionError)   a person or a policy said no; carries the reason
 │   ├── ToolTimeoutError                 the deadline passed; says whether the tool is still running
 │   └── ToolLoadError                    the library that holds the tool cannot be loaded
+├── SandboxError (RuntimeError)          a program could not be confined, and was not started
+│   └── NoConfinementError               nothing on this machine can confine it; says what each mechanism lacks
 ├── PathError (ValueError)               no name for a file, or the name of something that is none: a pipe, a device
 ├── OutsideWorkspaceError (PermissionError)   a path leads outside the workspace
 ├── LimitError                           a stated limit (rounds, tokens, seconds, bytes) was reached
 ├── StoreError (RuntimeError)            the database of conversations and turns failed
 │   ├── StoreBusyError                   others held it for longer than the timeout
+│   ├── StoreUnsureError                 the connection was lost in the midst of a commit: nobody knows whether it was written
 │   ├── StoreVersionError                it, or a turn in it, was written by a newer version of this library
 │   └── StoreKeyError                    it is encrypted with another key
 ├── TurnError (RuntimeError)             a stored turn cannot be continued
@@ -59,14 +62,17 @@ __all__ = [
     "ModelError",
     "ModelFetchError",
     "ModelFileError",
+    "NoConfinementError",
     "NotConfiguredError",
     "NotResumableError",
     "OutOfMemoryError",
     "OutsideWorkspaceError",
     "PathError",
+    "SandboxError",
     "StoreBusyError",
     "StoreError",
     "StoreKeyError",
+    "StoreUnsureError",
     "StoreVersionError",
     "StreamError",
     "ToolArgumentError",
@@ -262,6 +268,23 @@ class ToolLoadError(ToolError):
     """The library that holds a tool cannot be loaded."""
 
 
+class SandboxError(LollmsError, RuntimeError):
+    """A program could not be confined, and was not started."""
+
+
+class NoConfinementError(SandboxError):
+    """Nothing on this machine can confine a program.
+
+    Args:
+        reasons: What each mechanism lacks.
+    """
+
+    def __init__(self, reasons: str) -> None:
+        super().__init__(
+            f"There is no confinement on this machine, so the program was not started: {reasons}. See `lollms sandbox check`."
+        )
+
+
 class PathError(LollmsError, ValueError):
     """A name that cannot be a file's name, or that names something which is no file: a pipe, a socket, a device."""
 
@@ -285,13 +308,17 @@ class StreamError(LollmsError):
 
 
 class StoreError(LollmsError, RuntimeError):
-    """The database of conversations and turns failed; nothing of what was being written is in it."""
+    """The database of conversations and turns failed; nothing of what was being written is in it (but see StoreUnsureError)."""
 
 
 class StoreBusyError(StoreError):
     """Other processes held the database for longer than the timeout."""
 
     status_code = 503
+
+
+class StoreUnsureError(StoreError):
+    """The connection to the database was lost in the midst of a commit: nobody knows whether what was being written is in it."""
 
 
 class StoreVersionError(StoreError):

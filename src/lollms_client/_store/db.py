@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..errors import ConfigurationError, StoreBusyError, StoreError
+from ..errors import ConfigurationError, StoreBusyError, StoreError, StoreUnsureError
 from .cipher import Cipher, open_cipher
 from .drivers import Driver, Durability, database_url
 from .forks import watch
@@ -160,6 +160,7 @@ class Database:
             StoreBusyError: Other processes held the database for longer than the timeout.
             StoreKeyError: The database is encrypted and the key does not fit, or it is not and there is one.
             StoreVersionError: The database was written by a newer version of this library.
+            StoreUnsureError: The server hung up while it committed; all of the transaction is in the database, or nothing of it.
             StoreError: The database failed; nothing of the transaction is in it.
             MissingDependencyError: The driver of this kind of database, or of encryption, is not installed.
         """
@@ -172,12 +173,25 @@ class Database:
             try:
                 connection = self._writer = self._begun(connection, _BEGIN_WRITE[self.dialect], self._open)
                 yield connection.tx
-                connection.cursor.execute("COMMIT")
+                self._commit(connection)
             except BaseException:
                 self._undo(connection)
                 raise
             finally:
                 self._inside = False
+
+    def _commit(self, connection: _Connection) -> None:
+        try:
+            connection.cursor.execute("COMMIT")
+        except Exception as error:
+            if connection.lost:
+                raise self._unsure(error) from error
+            raise
+
+    def _unsure(self, error: Exception) -> StoreUnsureError:
+        return StoreUnsureError(
+            f"{self._driver.explain(error)} Nobody knows whether what was being written is in it: look before you do it again."
+        )
 
     def write_one(self, statement: Statement, values: Mapping[str, Any]) -> int:
         """Carries one statement out as a transaction of its own, without the words around it: three ways to a server less.
@@ -190,6 +204,7 @@ class Database:
             The number of rows that it touched.
 
         Raises:
+            StoreUnsureError: The server hung up and could not be asked again; it may have carried the statement out.
             StoreError: As for `write`.
         """
         self._check_process()
@@ -204,7 +219,15 @@ class Database:
                     raise
                 connection.close()
                 self._writer = None
-                return self._ready().tx.run(statement, values)
+                return self._once_more(statement, values)
+
+    def _once_more(self, statement: Statement, values: Mapping[str, Any]) -> int:
+        try:
+            return self._ready().tx.run(statement, values)
+        except Exception as error:
+            if self._driver.is_error(error):
+                raise self._unsure(error) from error
+            raise
 
     @property
     def cipher(self) -> Cipher:

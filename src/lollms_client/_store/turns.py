@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Integer, Select, Text, bindparam, exists, 
 
 from ..errors import LeaseLostError, NotResumableError, StoreVersionError, TurnBusyError
 from . import schema
+from .certainty import written
 from .db import Database, Tx
 from .leases import KEEPER, LEASE_SECONDS, is_gone, my_name
 from .statements import Statement, insert
@@ -397,7 +398,7 @@ class TurnStore:
         """
         now = time.time()
         row.created_at = row.updated_at = now
-        with self.db.write() as tx:
+        with written(self.db, lambda tx: tx.row(_LEASE, {"id": row.id}) is not None) as tx:
             if also is not None:
                 also(tx)
             tx.run(

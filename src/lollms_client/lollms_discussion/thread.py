@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .._media import normalize_image_input
 from .._store import messages as store
-from .._store.discussions import DiscussionRow, insert_discussion, move_to, update_discussion
+from .._store.certainty import written
+from .._store.discussions import DiscussionRow, discussion, insert_discussion, move_to, update_discussion
 from .._store.ids import new_id
 from .._store.messages import LollmsMessage
 from .._store.overview import home_of, skeleton
@@ -332,14 +333,21 @@ class Thread:
 
     def _write(self, more: Sequence[LollmsMessage] = ()) -> None:
         """Writes what is held, and further messages, of which the last one ends the branch that is open."""
-        with self._db.write() as tx:
+        new = [*self._held.values(), *more]
+        with written(self._db, lambda tx: self._is_in(tx, new)) as tx:
             self._write_row(tx, more[-1].id if more else self.active_branch_id)
-            if self._held or len(more) != 1:
-                store.insert_messages(tx, [*self._held.values(), *more])
+            if len(new) == 1:
+                store.insert_message(tx, new[0])
             else:
-                store.insert_message(tx, more[0])
+                store.insert_messages(tx, new)
         self._held.clear()
         self._row_is_written()
+
+    def _is_in(self, tx: Tx, new: Sequence[LollmsMessage]) -> bool:
+        """Whether what is written is in the store, as far as that can be seen: new messages, or a new discussion."""
+        if new:
+            return store.message(tx, new[-1].id) is not None
+        return not self._stored and discussion(tx, self.id) is not None
 
     def _write_row(self, tx: Tx, active_leaf: str | None) -> None:
         """Writes what is known about the discussion; `_row_is_written` is to be called once the transaction is through."""
