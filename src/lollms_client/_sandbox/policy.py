@@ -128,7 +128,13 @@ def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def python_folders() -> tuple[str, ...]:
     """The folders of this Python and of its packages, which a confined Python reads."""
-    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(Path(sys.executable).resolve().parent.parent)}
+    found = {
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        sys.base_exec_prefix,
+        str(Path(sys.executable).resolve().parent.parent),
+    }
     found.update(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return tuple(sorted(_without_inner(found)))
 

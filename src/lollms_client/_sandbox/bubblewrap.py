@@ -1,0 +1,53 @@
+"""The command line of bubblewrap for a policy: a file system of nothing but what the policy names.
+
+Source: bwrap(1).
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .mechanisms import frozen, readable
+from .policy import Policy
+
+__all__ = ["command"]
+
+
+def command(policy: Policy, private: str, launcher: str) -> list[str]:
+    """What stands before the launcher's own command line.
+
+    Args:
+        policy: What the program may do.
+        private: Its private temporary folder.
+        launcher: The launcher's file.
+    """
+    argv = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--unshare-user",
+        "--uid",
+        "1000",
+        "--gid",
+        "1000",
+        "--die-with-parent",
+        "--new-session",
+    ]
+    argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    programs, files = readable(policy)
+    for path in [*programs, *files]:
+        if (link := _link(path)) is not None:
+            argv += ["--symlink", link, path]
+        else:
+            argv += ["--ro-bind", path, path]
+    for path in (*policy.writable, private):
+        argv += ["--bind", path, path]
+    for path in frozen(policy):
+        argv += ["--ro-bind", path, path]
+    return [*argv, "--ro-bind", launcher, launcher, "--clearenv", "--"]
+
+
+def _link(path: str) -> str | None:
+    """Where a link in the root leads (`/bin` to `usr/bin`), None for anything else."""
+    at = Path(path)
+    return str(at.readlink()) if at.is_symlink() and at.parent == Path("/") else None

@@ -1,0 +1,157 @@
+"""What this machine can confine with, found out by trying.
+
+Two mechanisms on Linux: `bubblewrap`, whose namespaces hold a file system of nothing but what the policy names, and `landlock`,
+the kernel's own file rules with namespaces that the child enters by itself. In both, the filter of system calls and its
+supervisor come on top. On macOS there is Seatbelt. Elsewhere there is none, and that is said.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import seccomp
+from .policy import Policy, python_folders
+
+__all__ = ["SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "available", "best", "by_name", "frozen", "readable"]
+
+ORDER = ("bubblewrap", "landlock", "seatbelt")
+
+SYSTEM_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
+"""Folders of programs and libraries, which a confined program may read and run."""
+
+_ETC = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "passwd", "group", "hosts", "host.conf",
+    "nsswitch.conf", "resolv.conf", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "ca-certificates.conf", "fonts",
+    "mime.types", "magic", "alternatives", "os-release", "locale.alias", "protocols", "services", "gai.conf", "matplotlibrc",
+    "bash.bashrc", "profile", "terminfo", "inputrc", "debian_version",
+)  # fmt: skip
+SYSTEM_FILES = (*(f"/etc/{name}" for name in _ETC), "/sys/devices/system/cpu", "/var/cache/fontconfig")
+"""What programs look up; nothing of it is secret, and none of it runs."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+_NEWNS, _NEWUTS, _NEWIPC, _NEWPID, _NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x20000000, 0x40000000
+ALL_NAMESPACES = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
+_LANDLOCK_FOR_SIGNALS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A way to confine.
+
+    Attributes:
+        name: "bubblewrap", "landlock" or "seatbelt".
+        usable: Whether it works here.
+        reason: Why not, or what it lacks here, in words.
+        namespaces: What the child enters by itself, as the kernel's flags.
+        own_proc: Whether it has a view of its own processes alone.
+    """
+
+    name: str
+    usable: bool
+    reason: str = ""
+    namespaces: int = 0
+    own_proc: bool = False
+
+
+def landlock_version() -> int:
+    """The version of the kernel's file rules, 0 for none."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    try:
+        return max(0, int(ctypes.CDLL(None, use_errno=True).syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
+    except (OSError, AttributeError):
+        return 0
+
+
+@functools.cache
+def available() -> tuple[Mechanism, ...]:
+    """Every mechanism, tried out once in a process."""
+    return (_bubblewrap(), _landlock(), _seatbelt())
+
+
+def best() -> Mechanism | None:
+    """The first that works here."""
+    return next((one for one in available() if one.usable), None)
+
+
+def by_name(name: str) -> Mechanism | None:
+    """A mechanism that works here, None where it does not or there is none of that name."""
+    return next((one for one in available() if one.name == name and one.usable), None)
+
+
+def _works(mechanism: Mechanism) -> str:
+    """What stands in the way of a program that does nothing; "" for nothing."""
+    from .runner import try_out
+
+    return try_out(mechanism)
+
+
+def _linux_lacks() -> str:
+    if not sys.platform.startswith("linux"):
+        return "this is not Linux"
+    if seccomp.program(programs=True) is None:
+        return f"the system calls of {os.uname().machine} are not known here"
+    return ""
+
+
+def _bubblewrap() -> Mechanism:
+    lacks = _linux_lacks() or ("" if shutil.which("bwrap") else "bwrap is not installed (the package is called bubblewrap)")
+    if not lacks:
+        found = Mechanism("bubblewrap", True, own_proc=True)
+        lacks = _works(found)
+        if not lacks:
+            return found
+    return Mechanism("bubblewrap", False, lacks)
+
+
+def _landlock() -> Mechanism:
+    lacks = _linux_lacks() or ("" if landlock_version() else "this kernel has no Landlock (5.13 and later, where it is enabled)")
+    tried: list[str] = []
+    if not lacks:
+        for namespaces, own_proc, missing in (
+            (ALL_NAMESPACES, True, ""),
+            (ALL_NAMESPACES, False, "no view of its own processes: /proc stays closed"),
+            (0, False, "no namespaces: /proc stays closed, .git is watched and not frozen"),
+        ):
+            if not namespaces and landlock_version() < _LANDLOCK_FOR_SIGNALS:
+                lacks = f"no namespaces ({tried[-1]}), and Landlock keeps signals in from version 6 (Linux 6.12) on"
+                break
+            found = Mechanism("landlock", True, missing, namespaces, own_proc)
+            lacks = _works(found)
+            if not lacks:
+                return found
+            tried.append(lacks)
+    return Mechanism("landlock", False, lacks)
+
+
+def _seatbelt() -> Mechanism:
+    lacks = "this is not macOS" if platform.system() != "Darwin" else "" if shutil.which("sandbox-exec") else "no sandbox-exec"
+    lacks = lacks or _works(Mechanism("seatbelt", True))
+    return Mechanism("seatbelt", not lacks, lacks)
+
+
+# ---- what a policy means in paths ----------------------------------------------------------------------------------------------
+
+
+def readable(policy: Policy) -> tuple[list[str], list[str]]:
+    """What a program may read: folders with programs, and plain files and folders, as far as they are there."""
+    programs = _there((*SYSTEM_PROGRAMS, *python_folders(), *policy.readable))
+    return programs, _there(SYSTEM_FILES)
+
+
+def frozen(policy: Policy) -> list[str]:
+    """What lies in writable folders and may be read only."""
+    return _there(str(Path(folder, name)) for folder in policy.writable for name in policy.protected)
+
+
+def _there(paths: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(path for path in paths if Path(path).exists()))

@@ -1,0 +1,348 @@
+"""Runs a program under a policy, from its start to the death of everything that it started.
+
+The program's life: a launcher (`inside.py`) is started with an order, confines itself, and becomes the program; a process above
+it reaps what ends, ends what the program leaves behind, and tells how it ended. Here one loop, in the calling thread, reads the
+output, answers for held calls and watches the clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from .._process.trees import kill_tree
+from ..errors import NoConfinementError, SandboxError
+from . import mechanisms, seccomp
+from .mechanisms import Mechanism
+from .output import Kept, clean
+from .policy import Ask, Caps, Outcome, Policy
+from .supervisor import Supervisor
+
+__all__ = ["Cancelled", "run", "try_out"]
+
+_LAUNCHER = str(Path(__file__).with_name("inside.py"))
+_MARK = "lollms-confinement: "
+_TICK = 0.1  # seconds between two looks at whether the caller gave up
+_DRAIN = 0.5  # seconds for the last words of what was ended
+_STATUS = struct.Struct("=ii")
+_UNCONFINED = Mechanism("none", True)
+OnOutput = Callable[[str], None]
+
+
+class Cancelled(Protocol):
+    """What tells that the caller gave up; `threading.Event` is one."""
+
+    def is_set(self) -> bool:
+        """Whether the caller gave up."""
+        ...
+
+
+def run(
+    argv: Sequence[str],
+    policy: Policy,
+    *,
+    cwd: str,
+    stdin: bytes = b"",
+    ask: Ask | None = None,
+    cancelled: Cancelled | None = None,
+    mechanism: str | None = None,
+    on_output: OnOutput | None = None,
+) -> Outcome:
+    """Runs a program and waits for its end.
+
+    Args:
+        argv: The program and its arguments.
+        policy: What it may do.
+        cwd: Its working directory.
+        stdin: What it reads on standard input.
+        ask: Decides about attempts where the policy says "ask", in this thread, while the program is held; None refuses them.
+        cancelled: Ends all of it when set.
+        mechanism: What is to confine it; None for the best that there is, "none" for nothing at all (the caps and the death of
+            all that it starts hold nevertheless).
+        on_output: Gets the output as it comes.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        NoConfinementError: Nothing on this machine can hold the policy. The program was not started.
+        SandboxError: The confinement could not be set up, or there is no such program. It was not started.
+    """
+    program = shutil.which(argv[0], path=policy.environment.get("PATH")) or argv[0]
+    if not Path(program).is_file():
+        raise SandboxError(f"There is no program {argv[0]!r} to run.")
+    private = tempfile.mkdtemp(prefix="lollms-run-")
+    try:
+        running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
+        before = _protected_now(policy)
+        running.start(stdin, Path(private))
+        outcome = running.watch(ask, cancelled, on_output)
+        return _with_notes(outcome, policy, before)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _chosen(name: str | None) -> Mechanism:
+    if name == "none":
+        return _UNCONFINED
+    found = mechanisms.best() if name is None else mechanisms.by_name(name)
+    if found is None:
+        reasons = "; ".join(f"{m.name}: {m.reason}" for m in mechanisms.available() if name in (None, m.name))
+        raise NoConfinementError(reasons or f"there is no mechanism {name!r}")
+    return found
+
+
+def try_out(mechanism: Mechanism) -> str:
+    """What stands in the way of a mechanism here, found out with a program that does nothing; "" for nothing."""
+    private = tempfile.mkdtemp(prefix="lollms-run-")
+    try:
+        true = shutil.which("true") or "/bin/true"
+        running = _Run([true], Policy(caps=Caps(wall_seconds=20)), private, mechanism, private)
+        running.start(b"", Path(private))
+        outcome = running.watch(None, None, None)
+    except (SandboxError, OSError) as error:
+        return str(error)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return (
+        ""
+        if outcome.returncode == 0
+        else outcome.output.strip() or f"a program that does nothing ended with {outcome.returncode}"
+    )
+
+
+class _Run:
+    """One program on its way."""
+
+    def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
+        self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
+        self._kept = Kept(policy.caps.output_chars)
+        self._open: list[int] = []
+        self._supervisor: Supervisor | None = None
+        self._waited = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # ---- the start ------------------------------------------------------------------------------------------------------------
+
+    def start(self, stdin: bytes, private: Path) -> None:
+        """Starts the launcher with its order."""
+        ours, theirs = socket.socketpair()
+        status_read, status_write = os.pipe()
+        output_read, output_write = os.pipe()
+        input_file = private / ".input"
+        input_file.write_bytes(stdin)
+        order_file = private / ".order"
+        order_file.write_bytes(json.dumps(self._order(theirs.fileno(), status_write)).encode())
+        order = os.open(order_file, os.O_RDONLY)
+        source = os.open(input_file, os.O_RDONLY)
+        order_file.unlink()
+        input_file.unlink()
+        handed = (order, theirs.fileno(), status_write)
+        self._listener_pipe, self._status, self._output = ours, status_read, output_read
+        try:
+            self._process = subprocess.Popen(
+                [*self._before(), sys.executable, "-I", "-S", _LAUNCHER, str(order)],
+                stdin=source,
+                stdout=output_write,
+                stderr=output_write,
+                env={},
+                cwd="/",
+                pass_fds=handed,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._close()
+            raise SandboxError(f"The launcher of confined programs cannot be started: {error}.") from error
+        finally:
+            theirs.close()
+            for descriptor in (order, source, status_write, output_write):
+                os.close(descriptor)
+
+    def _before(self) -> list[str]:
+        if self._mechanism.name == "bubblewrap":
+            from .bubblewrap import command
+
+            return command(self._policy, self._private, _LAUNCHER)
+        return []
+
+    def _order(self, listener_pipe: int, status_pipe: int) -> dict[str, Any]:
+        policy, mechanism = self._policy, self._mechanism
+        caps = policy.caps
+        confined = mechanism.name in ("bubblewrap", "landlock")
+        programs, files = mechanisms.readable(policy)
+        environment = {"HOME": self._private, "TMPDIR": self._private, **policy.environment}
+        filter_code = seccomp.program(programs=policy.programs == "allow") if confined else None
+        return {
+            "argv": self._argv,
+            "cwd": self._cwd,
+            "environment": environment,
+            "namespaces": mechanism.namespaces,
+            "own_proc": mechanism.own_proc,
+            "frozen": mechanisms.frozen(policy) if mechanism.namespaces else [],
+            "file_rules": mechanism.name == "landlock",
+            "readable": programs,
+            "seen": [*files, *(["/proc"] if mechanism.own_proc else [])],
+            "writable": [*policy.writable, self._private],
+            "devices": list(mechanisms.DEVICES),
+            "no_tcp": False,
+            "filter": filter_code.hex() if filter_code is not None else "",
+            "listener_pipe": listener_pipe,
+            "status_pipe": status_pipe,
+            "caps": {
+                name: getattr(caps, name) for name in ("cpu_seconds", "file_bytes", "open_files", "memory_bytes", "processes")
+            },
+            "limit_memory": sys.platform.startswith("linux"),
+            "limit_processes": bool(mechanism.namespaces) or mechanism.name == "bubblewrap",
+            "mark": _MARK,
+        }
+
+    # ---- the loop -------------------------------------------------------------------------------------------------------------
+
+    def watch(self, ask: Ask | None, cancelled: Cancelled | None, on_output: OnOutput | None) -> Outcome:
+        """Stays with the program until it and all that it started are gone."""
+        started = time.monotonic()
+        limit = self._policy.caps.wall_seconds
+        ended: Any = ""
+        status: tuple[int, int] | None = None
+        poll = select.poll()
+        for descriptor in (self._output, self._status, self._listener_pipe.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        try:
+            while status is None and not ended:
+                left = None if limit is None else started + limit + self._waited - time.monotonic()
+                step = left if cancelled is None else _TICK if left is None else min(left, _TICK)
+                events = dict(poll.poll(None if step is None else max(0.0, step) * 1000))
+                status = self._take(events, poll, ask, on_output)
+                if status is None and cancelled is not None and cancelled.is_set():
+                    ended = "cancelled"
+                elif status is None and limit is not None and time.monotonic() - started >= limit + self._waited:
+                    ended = "late"
+        finally:
+            self._end()
+            self._drain(on_output)
+            seconds = time.monotonic() - started - self._waited
+            self._close()
+        return self._outcome(status, ended, seconds)
+
+    def _take(
+        self, events: dict[int, int], poll: select.poll, ask: Ask | None, on_output: OnOutput | None
+    ) -> tuple[int, int] | None:
+        if self._output in events and not self._read_output(on_output):
+            poll.unregister(self._output)
+        if self._listener_pipe.fileno() in events:
+            poll.unregister(self._listener_pipe.fileno())
+            self._listen(poll, ask)
+        if self._supervisor is not None and self._supervisor.listener in events:
+            if events[self._supervisor.listener] & select.POLLIN:
+                self._supervisor.answer()
+            else:  # nobody is left whose calls could be held
+                poll.unregister(self._supervisor.listener)
+        if self._status in events:
+            said = os.read(self._status, _STATUS.size)
+            return _STATUS.unpack(said) if len(said) == _STATUS.size else (-1, 0)
+        return None
+
+    def _listen(self, poll: select.poll, ask: Ask | None) -> None:
+        """Takes the filter's descriptor from the launcher."""
+        try:
+            _, descriptors, _, _ = socket.recv_fds(self._listener_pipe, 1, 1)
+        except OSError:
+            return
+        if descriptors:
+            self._supervisor = Supervisor(descriptors[0], self._policy, ask, self._while_a_person_decides)
+            poll.register(descriptors[0], select.POLLIN)
+            with contextlib.suppress(OSError):
+                self._listener_pipe.send(b"G")
+
+    def _while_a_person_decides(self, question: Callable[[], bool]) -> bool:
+        began = time.monotonic()
+        try:
+            return question()
+        finally:
+            self._waited += time.monotonic() - began
+
+    def _read_output(self, on_output: OnOutput | None) -> bool:
+        data = os.read(self._output, 65536)
+        self._kept.add(data)
+        if data and on_output is not None:
+            on_output(clean(data.decode("utf-8", "replace")))
+        return bool(data)
+
+    def _drain(self, on_output: OnOutput | None) -> None:
+        deadline = time.monotonic() + _DRAIN
+        while (left := deadline - time.monotonic()) > 0 and select.select([self._output], [], [], left)[0]:
+            if not self._read_output(on_output):
+                return
+
+    def _end(self) -> None:
+        """Ends whatever is left; the launcher's own end takes a namespace with it."""
+        process = self._process
+        assert process is not None
+        if process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+        if process.poll() is None:
+            kill_tree(process.pid)
+            process.wait()
+
+    def _close(self) -> None:
+        self._listener_pipe.close()
+        if self._supervisor is not None:
+            self._supervisor.close()
+        for descriptor in (self._status, self._output):
+            os.close(descriptor)
+
+    def _outcome(self, status: tuple[int, int] | None, ended: Any, seconds: float) -> Outcome:
+        text, cut = self._kept.text()
+        code, left = None, 0
+        if status is not None:
+            started = self._supervisor is None or self._supervisor.started
+            if _MARK in text or (status[0] == -1 and not started):
+                raise SandboxError(
+                    f"The confinement ({self._mechanism.name}) could not be set up: {text.replace(_MARK, '').strip()}"
+                )
+            code, left = (os.waitstatus_to_exitcode(status[0]) if status[0] != -1 else -signal.SIGKILL), status[1]
+        attempts = tuple(self._supervisor.attempts.values()) if self._supervisor is not None else ()
+        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, (), seconds)
+
+
+# ---- what a later program outside would trust ----------------------------------------------------------------------------------
+
+
+def _protected_now(policy: Policy) -> set[str]:
+    return {path for path in _protected(policy) if os.path.lexists(path)}
+
+
+def _protected(policy: Policy) -> list[str]:
+    return [str(Path(folder, name)) for folder in policy.writable for name in policy.protected]
+
+
+def _with_notes(outcome: Outcome, policy: Policy, before: set[str]) -> Outcome:
+    """What was made under a protected name is set aside, where no later program takes it for a person's."""
+    if outcome.mechanism == "none":
+        return outcome
+    notes = list(outcome.notes)
+    for path in _protected(policy):
+        if path in before or not os.path.lexists(path):
+            continue
+        aside = f"{path}.made-by-confined-program"
+        with contextlib.suppress(OSError):
+            if os.path.lexists(aside):
+                shutil.rmtree(aside, ignore_errors=True)
+            Path(path).rename(aside)
+            notes.append(f"{Path(path).name} was made by the program and stands now as {Path(aside).name}.")
+    return replace(outcome, notes=tuple(notes))
