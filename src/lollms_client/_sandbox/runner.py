@@ -18,8 +18,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,7 +33,7 @@ from .output import Kept, clean
 from .policy import Ask, Caps, Outcome, Policy
 from .supervisor import Supervisor
 
-__all__ = ["Cancelled", "run", "try_out"]
+__all__ = ["Cancelled", "Program", "run", "try_out"]
 
 _LAUNCHER = str(Path(__file__).with_name("inside.py"))
 _MARK = "lollms-confinement: "
@@ -82,18 +83,95 @@ def run(
         NoConfinementError: Nothing on this machine can hold the policy. The program was not started.
         SandboxError: The confinement could not be set up, or there is no such program. It was not started.
     """
-    program = shutil.which(argv[0], path=policy.environment.get("PATH")) or argv[0]
-    if not Path(program).is_file():
-        raise SandboxError(f"There is no program {argv[0]!r} to run.")
-    private = tempfile.mkdtemp(prefix="lollms-run-")
-    try:
+    program = _found(argv[0], policy)
+    with _private_folder() as private:
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
         before = _protected_now(policy)
         running.start(stdin, Path(private))
-        outcome = running.watch(ask, cancelled, on_output)
-        return _with_notes(outcome, policy, before)
+        return _with_notes(running.watch(ask, cancelled, on_output), policy, before)
+
+
+class Program:
+    """A confined program that runs beside its caller; its life is watched in a thread of its own, which also started it.
+
+    Args:
+        argv: The program and its arguments.
+        policy: What it may do.
+        cwd: Its working directory.
+        pass_fds: Descriptors that it inherits, and no others.
+        ask: Decides about attempts, in the watching thread.
+        mechanism: As for `run`.
+
+    Raises:
+        NoConfinementError: As for `run`.
+        SandboxError: As for `run`.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        policy: Policy,
+        *,
+        cwd: str,
+        pass_fds: Sequence[int] = (),
+        ask: Ask | None = None,
+        mechanism: str | None = None,
+    ) -> None:
+        self._chosen = _chosen(mechanism)
+        self._stop = threading.Event()
+        self._begun = threading.Event()
+        self._outcome: Outcome | None = None
+        self._error: BaseException | None = None
+        more = (list(argv), policy, cwd, tuple(pass_fds), ask)
+        self._thread = threading.Thread(target=self._live, args=more, name=f"watcher of {Path(argv[0]).name}", daemon=True)
+        self._thread.start()
+        self._begun.wait()
+        if self._error is not None:
+            raise self._error
+
+    def _live(self, argv: list[str], policy: Policy, cwd: str, pass_fds: tuple[int, ...], ask: Ask | None) -> None:
+        try:
+            with _private_folder() as private:
+                running = _Run([_found(argv[0], policy), *argv[1:]], policy, cwd, self._chosen, private)
+                before = _protected_now(policy)
+                running.start(b"", Path(private), pass_fds)
+                self._begun.set()
+                self._outcome = _with_notes(running.watch(ask, self._stop, None), policy, before)
+        except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
+            self._error = error
+        finally:
+            self._begun.set()
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """What came of it; None where it still runs after `timeout` seconds.
+
+        Raises:
+            SandboxError: The confinement could not be set up.
+        """
+        self._thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return self._outcome
+
+    def end(self) -> None:
+        """Ends it and all that it started."""
+        self._stop.set()
+
+
+@contextlib.contextmanager
+def _private_folder() -> Iterator[str]:
+    private = tempfile.mkdtemp(prefix="lollms-run-")
+    try:
+        yield private
     finally:
         shutil.rmtree(private, ignore_errors=True)
+
+
+def _found(program: str, policy: Policy) -> str:
+    found = shutil.which(program, path=policy.environment.get("PATH")) or program
+    if not Path(found).is_file():
+        raise SandboxError(f"There is no program {program!r} to run.")
+    return found
 
 
 def _chosen(name: str | None) -> Mechanism:
@@ -108,16 +186,14 @@ def _chosen(name: str | None) -> Mechanism:
 
 def try_out(mechanism: Mechanism) -> str:
     """What stands in the way of a mechanism here, found out with a program that does nothing; "" for nothing."""
-    private = tempfile.mkdtemp(prefix="lollms-run-")
+    true = shutil.which("true") or "/bin/true"
     try:
-        true = shutil.which("true") or "/bin/true"
-        running = _Run([true], Policy(caps=Caps(wall_seconds=20)), private, mechanism, private)
-        running.start(b"", Path(private))
-        outcome = running.watch(None, None, None)
+        with _private_folder() as private:
+            running = _Run([true], Policy(caps=Caps(wall_seconds=20)), private, mechanism, private)
+            running.start(b"", Path(private))
+            outcome = running.watch(None, None, None)
     except (SandboxError, OSError) as error:
         return str(error)
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
     return (
         ""
         if outcome.returncode == 0
@@ -138,8 +214,8 @@ class _Run:
 
     # ---- the start ------------------------------------------------------------------------------------------------------------
 
-    def start(self, stdin: bytes, private: Path) -> None:
-        """Starts the launcher with its order."""
+    def start(self, stdin: bytes, private: Path, pass_fds: tuple[int, ...] = ()) -> None:
+        """Starts the launcher with its order; the program inherits `pass_fds`."""
         ours, theirs = socket.socketpair()
         status_read, status_write = os.pipe()
         output_read, output_write = os.pipe()
@@ -161,7 +237,7 @@ class _Run:
                 stderr=output_write,
                 env={},
                 cwd="/",
-                pass_fds=handed,
+                pass_fds=(*handed, *pass_fds),
                 start_new_session=True,
             )
         except OSError as error:
