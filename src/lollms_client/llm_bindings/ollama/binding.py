@@ -145,7 +145,10 @@ class OllamaBinding(LollmsLLMBinding):
 
     def _in_time(self, path: str, body: dict[str, Any], cancel: CancelToken | None) -> Any:
         try:
-            said = self.http.post_json(path, body, cancel, self._patience)
+            try:
+                said = self.http.post_json(path, body, cancel, self._patience)
+            except BackendUnavailableError:  # a busy server that hung up once has said nothing about its model either
+                said = self.http.post_json(path, body, cancel, self._patience)
         except BackendTimeoutError:
             self._patience = min(_FACTS_TIMEOUT, self._most_patience)
             raise
