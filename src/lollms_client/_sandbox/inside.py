@@ -23,7 +23,8 @@ _SET_DUMPABLE, _SET_PDEATHSIG, _SET_NO_NEW_PRIVS, _SET_CHILD_SUBREAPER = 4, 1, 3
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_SYS_MOUNT_SETATTR, _AT_RECURSIVE, _ATTR_RDONLY, _ATTR_NOSUID = 442, 0x8000, 1, 2
 _SYS_LANDLOCK, _SYS_SECCOMP = 444, {"x86_64": 317, "aarch64": 277}
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
 _EXIT_FAILED = 125
@@ -119,9 +120,23 @@ def mount_view(order: dict[str, Any]) -> None:
     if order["own_proc"]:
         _check(mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC), "a view of processes")
         _bound_processes(order["caps"]["processes"])
+    for path in order["writable"]:
+        _check(mount(path, path, "", _MS_BIND | _MS_REC), f"a writable {path}")
+    _set_attributes("/", _ATTR_RDONLY | _ATTR_NOSUID, 0)  # file rules say nothing about modes, owners and times
+    for path in order["writable"]:
+        _set_attributes(path, 0, _ATTR_RDONLY)
     for path in order["frozen"]:
         _check(mount(path, path, "", _MS_BIND | _MS_REC), f"a frozen {path}")
-        _check(mount(path, path, "", _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV), f"a frozen {path}")
+        _set_attributes(path, _ATTR_RDONLY, 0)
+
+
+def _set_attributes(path: str, more: int, less: int) -> None:
+    """Changes a mount and all below it."""
+    attributes = struct.pack("=QQQQ", more, less, 0, 0)
+    done = libc.syscall(
+        _SYS_MOUNT_SETATTR, -100, path.encode(), ctypes.c_uint(_AT_RECURSIVE), attributes, ctypes.c_size_t(len(attributes))
+    )
+    _check(done, f"a mount at {path}")
 
 
 def _bound_processes(most: int) -> None:

@@ -258,10 +258,11 @@ class _Run:
     def _order(self, listener_pipe: int, status_pipe: int) -> dict[str, Any]:
         policy, mechanism = self._policy, self._mechanism
         caps = policy.caps
+        mounts = bool(mechanism.namespaces) or mechanism.name == "bubblewrap"
         confined = mechanism.name in ("bubblewrap", "landlock")
         programs, files = mechanisms.readable(policy)
         environment = {"HOME": self._private, "TMPDIR": self._private, **policy.environment}
-        filter_code = seccomp.program(programs=policy.programs == "allow") if confined else None
+        filter_code = seccomp.program(programs=policy.programs == "allow", metadata=mounts) if confined else None
         return {
             "argv": self._argv,
             "cwd": self._cwd,
@@ -282,7 +283,7 @@ class _Run:
                 name: getattr(caps, name) for name in ("cpu_seconds", "file_bytes", "open_files", "memory_bytes", "processes")
             },
             "limit_memory": sys.platform.startswith("linux"),
-            "limit_processes": bool(mechanism.namespaces) or mechanism.name == "bubblewrap",
+            "limit_processes": mounts,
             "mark": _MARK,
         }
 

@@ -42,7 +42,19 @@ _ARM64 = {
     "nfsservctl": 42, "personality": 92, "mknodat": 33, "move_pages": 239, "mbind": 235, "migrate_pages": 238, "msgget": 186,
     "shmget": 194, "semget": 190, "mq_open": 180,
 }  # fmt: skip
-_MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _ARM64)}
+_X86_64_METADATA = {
+    "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260,
+    "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466,
+}  # fmt: skip
+_ARM64_METADATA = {
+    "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54, "utimensat": 88, "setxattr": 5,
+    "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "setxattrat": 463,
+    "removexattrat": 466,
+}  # fmt: skip
+"""Modes, owners, times and attributes: file rules do not cover them, read-only mounts do."""
+
+_MACHINES = {"x86_64": (0xC000003E, _X86_64, _X86_64_METADATA), "aarch64": (0xC00000B7, _ARM64, _ARM64_METADATA)}
 
 PROGRAM_CALLS = frozenset({"execve", "execveat"})
 PROCESS_CALLS = frozenset({"fork", "vfork", "clone"})
@@ -68,28 +80,31 @@ def _argument(index: int) -> int:
 
 def names_by_number() -> dict[int, str]:
     """The calls of this machine that the supervisor may hear of."""
-    _, numbers = _MACHINES[platform.machine()]
+    _, numbers, _ = _MACHINES[platform.machine()]
     return {numbers[name]: name for name in (*PROGRAM_CALLS, *PROCESS_CALLS, SOCKET) if name in numbers}
 
 
-def program(*, programs: bool) -> bytes | None:
+def program(*, programs: bool, metadata: bool = True) -> bytes | None:
     """The filter. Sockets are always put before the supervisor, since a local one may lead to a service that does anything.
 
     Args:
         programs: Whether programs and processes start freely; else each is put before the supervisor.
+        metadata: Whether modes, owners and times of files may be changed, because all that is not to be changed is mounted so.
 
     Returns:
         The instructions (8 bytes each); None for a machine whose numbers are not known here.
     """
     if platform.machine() not in _MACHINES:
         return None
-    arch, numbers = _MACHINES[platform.machine()]
+    arch, numbers, about_files = _MACHINES[platform.machine()]
     code = [_load(_ARCH), *_unless(arch, _KILL), _load(_NUMBER)]
     if platform.machine() == "x86_64":
         code += [_op(_JUMP_ABOVE, _X32_BIT, 0, 1), _op(_RETURN, _KILL)]
     for name, number in numbers.items():
         if name not in _WATCHED:
             code += _if_equal(number, [_op(_RETURN, _ENOSYS if name in _UNKNOWN else _EPERM)])
+    for number in () if metadata else about_files.values():
+        code += _if_equal(number, [_op(_RETURN, _EPERM)])
     code += _if_equal(numbers["clone3"], [_op(_RETURN, _ENOSYS)])
     code += _if_equal(numbers["ioctl"], _refuse_arguments(1, (_TIOCSTI, _TIOCLINUX, _TIOCSETD)))
     code += _if_equal(numbers["personality"], _refuse_personality())
