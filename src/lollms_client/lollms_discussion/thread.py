@@ -336,10 +336,10 @@ class Thread:
         new = [*self._held.values(), *more]
         with written(self._db, lambda tx: self._is_in(tx, new)) as tx:
             self._write_row(tx, more[-1].id if more else self.active_branch_id)
-            if len(new) == 1:
-                store.insert_message(tx, new[0])
-            else:
+            if self._held or len(more) != 1:
                 store.insert_messages(tx, new)
+            else:
+                store.insert_message(tx, more[0])
         self._held.clear()
         self._row_is_written()
 
