@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-MEASURES = ("imports", "schemas", "calls", "stream", "wire", "loop", "store", "durable")
+MEASURES = ("imports", "schemas", "calls", "stream", "wire", "loop", "store", "durable", "sandbox")
 
 
 def table(rows: list[dict[str, object]]) -> str:
