@@ -8,7 +8,7 @@ output, answers for held calls and watches the clock.
 from __future__ import annotations
 
 import contextlib
-import json
+import marshal
 import os
 import select
 import shutil
@@ -222,7 +222,7 @@ class _Run:
         input_file = private / ".input"
         input_file.write_bytes(stdin)
         order_file = private / ".order"
-        order_file.write_bytes(json.dumps(self._order(theirs.fileno(), status_write)).encode())
+        order_file.write_bytes(marshal.dumps(self._order(theirs.fileno(), status_write)))
         order = os.open(order_file, os.O_RDONLY)
         source = os.open(input_file, os.O_RDONLY)
         order_file.unlink()
