@@ -1,0 +1,145 @@
+"""What a confined program may not do is held at the kernel until somebody answered, and nothing runs twice."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+
+import pytest
+
+from lollms_client._sandbox import mechanisms
+from lollms_client._sandbox.policy import Attempt, Caps, Policy, clean_environment
+from lollms_client._sandbox.runner import Program, run
+from lollms_client.errors import NoConfinementError, SandboxError
+
+USABLE = [one.name for one in mechanisms.available() if one.usable]
+pytestmark = [
+    pytest.mark.skipif(not USABLE, reason="this machine has no confinement"),
+    pytest.mark.parametrize("mechanism", USABLE or ["none"]),
+]
+
+LS = "import subprocess; open('log', 'a').write('x'); print(subprocess.run(['/bin/echo', 'started'], capture_output=True, text=True).stdout)"
+
+
+def python(code, folder, mechanism, ask=None, **policy):
+    policy = {"programs": "ask", "network": "ask", **policy}
+    whole = Policy(writable=(str(folder),), environment=clean_environment(), caps=Caps(wall_seconds=30), **policy)
+    return run([sys.executable, "-I", "-c", code], whole, cwd=str(folder), ask=ask, mechanism=mechanism)
+
+
+def test_a_program_start_waits_for_a_yes_and_goes_on_where_it_stood(tmp_path, mechanism):
+    asked = []
+
+    def yes(attempt):
+        asked.append(attempt)
+        assert (tmp_path / "log").read_text() == "x"  # what came before has happened, once
+        return True
+
+    outcome = python(LS, tmp_path, mechanism, yes)
+    assert outcome.output.split() == ["started"]
+    assert [one.kind for one in asked] == ["program"], "a kind is asked about once in a run"
+    assert (tmp_path / "log").read_text() == "x"
+    assert Attempt("program", "/bin/echo", allowed=True) in outcome.attempts
+    assert outcome.mechanism == mechanism
+
+
+def test_a_no_is_an_error_in_the_program_and_is_told(tmp_path, mechanism):
+    outcome = python(LS, tmp_path, mechanism, lambda attempt: False)
+    assert "PermissionError" in outcome.output
+    assert outcome.attempts == (Attempt("program", "a process", allowed=False),)
+    assert (tmp_path / "log").read_text() == "x"
+
+
+def test_where_nobody_can_be_asked_it_is_a_no(tmp_path, mechanism):
+    outcome = python(LS, tmp_path, mechanism, None)
+    assert "PermissionError" in outcome.output
+    assert not outcome.attempts[0].allowed
+
+
+def test_what_the_policy_refuses_is_not_asked_about(tmp_path, mechanism):
+    outcome = python(LS, tmp_path, mechanism, lambda attempt: pytest.fail("asked"), programs="refuse")
+    assert "PermissionError" in outcome.output
+
+
+def test_an_answer_that_fails_allows_nothing(tmp_path, mechanism):
+    def broken(attempt):
+        raise RuntimeError("the window was closed")
+
+    with pytest.raises(RuntimeError, match="window was closed"):
+        python(LS, tmp_path, mechanism, broken)
+
+
+def test_an_allowed_connection_reaches_the_world_outside_and_a_refused_one_does_not(tmp_path, mechanism):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        port = server.getsockname()[1]
+        code = f"import socket; s = socket.create_connection(('127.0.0.1', {port}), 10); print(s.recv(9).decode())"
+        refused = python(code, tmp_path, mechanism, lambda attempt: False)
+        assert "PermissionError" in refused.output
+        assert [one.kind for one in refused.attempts] == ["network"]
+
+        def greet():
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"welcome")
+
+        host = threading.Thread(target=greet)
+        host.start()
+        allowed = python(code, tmp_path, mechanism, lambda attempt: attempt.kind == "network")
+        host.join(20)
+    assert allowed.output.strip() == "welcome"
+
+
+def test_a_local_socket_is_never_given(tmp_path, mechanism):
+    path = tmp_path / "service"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r}); print('REACHED')"
+        outcome = python(code, tmp_path, mechanism, lambda attempt: True, network="allow")
+    assert "REACHED" not in outcome.output
+
+
+def test_the_time_that_a_person_takes_is_not_the_programs(tmp_path, mechanism):
+    answered = threading.Event()
+
+    def slowly(attempt):
+        answered.wait(1.2)
+        return True
+
+    policy = Policy(writable=(str(tmp_path),), programs="ask", environment=clean_environment(), caps=Caps(wall_seconds=1.0))
+    outcome = run([sys.executable, "-I", "-c", LS], policy, cwd=str(tmp_path), ask=slowly, mechanism=mechanism)
+    assert (outcome.ended, outcome.output.split()) == ("", ["started"])
+    assert outcome.seconds < 1.0
+
+
+def test_a_repository_that_the_program_makes_is_set_aside(tmp_path, mechanism):
+    outcome = python("import os; os.makedirs('.git/hooks'); open('.git/hooks/post-commit', 'w').write('x')", tmp_path, mechanism)
+    assert outcome.returncode == 0
+    assert not (tmp_path / ".git").exists()
+    assert ".git was made by the program" in outcome.notes[0]
+
+
+def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path, mechanism):
+    with pytest.raises(SandboxError, match="no-such-program"):
+        run(["no-such-program"], Policy(environment=clean_environment()), cwd=str(tmp_path), mechanism=mechanism)
+
+
+def test_without_any_mechanism_nothing_is_started(tmp_path, mechanism, monkeypatch):
+    monkeypatch.setattr(mechanisms, "available", lambda: (mechanisms.Mechanism(mechanism, False, "it was taken away"),))
+    with pytest.raises(NoConfinementError, match="it was taken away"):
+        python("open('made', 'w')", tmp_path, None)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_program_beside_its_caller_is_ended_with_all_it_started(tmp_path, mechanism):
+    policy = Policy(writable=(str(tmp_path),), programs="allow", environment=clean_environment(), caps=Caps(wall_seconds=None))
+    program = Program(
+        ["/bin/sh", "-c", "setsid sleep 600 & echo x > up; sleep 600"], policy, cwd=str(tmp_path), mechanism=mechanism
+    )
+    assert program.wait(0.3) is None
+    program.end()
+    outcome = program.wait(20)
+    assert outcome is not None
+    assert outcome.ended == "cancelled"
