@@ -13,6 +13,7 @@ from .editing import check_of
 from .pending import answer_at_terminal
 from .run import build_client, interrupts, play_out
 from .stored import backend_of, open_store, open_turn
+from .toolboxes import HELP as TOOLS_HELP
 
 if TYPE_CHECKING:
     from ..lollms_core import LollmsClient
@@ -25,7 +26,7 @@ def register(commands: Any) -> None:
     """Adds the command to the command line."""
     resume = commands.add_parser("resume", help="go on with a turn that is not over", description=__doc__)
     resume.add_argument("id", metavar="ID", nargs="?", help="a turn or a discussion (default: the turn that was written to last)")
-    resume.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    resume.add_argument("--tools", metavar="DIR", action="append", default=[], help=TOOLS_HELP)
     add_backend_options(resume, "the model, of the binding that the turn ran with where no other is named")
     resume.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     resume.add_argument("--defer", action="store_true", help="what needs approval goes on waiting, instead of being refused")

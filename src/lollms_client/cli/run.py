@@ -8,13 +8,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import events as ev
 from .backend import add_backend_options, open_client
 from .render import TurnRenderer
 from .stored import note_of, open_store
+from .toolboxes import HELP as TOOLS_HELP
+from .toolboxes import tool_folders
 
 if TYPE_CHECKING:
     from ..lollms_core import LollmsClient
@@ -30,7 +31,7 @@ def register(commands: Any) -> None:
     run = commands.add_parser("run", help="run one agent turn over a folder of files", description=__doc__)
     run.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
     run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
-    run.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    run.add_argument("--tools", metavar="DIR", action="append", default=[], help=TOOLS_HELP)
     add_backend_options(run)
     run.add_argument("--yes", action="store_true", help="allow risky steps without asking")
     run.add_argument("--json", action="store_true", help="print one event a line, as JSON")
@@ -103,19 +104,17 @@ def tools_config(folders: list[str], yes: bool, aside: bool = False, nobody: boo
     """What the tools binding is built with: the default libraries, the person's own folders, and who approves.
 
     Args:
-        folders: The person's own folders of tools.
+        folders: The person's own folders of tools, and names of further ones of ours.
         yes: Every question is answered with yes.
         aside: Questions go to standard error, because standard output is for data.
         nobody: Nobody is asked now: what needs approval waits for it.
     """
-    from ..tools_bindings.lcp import DEFAULT_TOOLS
     from ..tools_bindings.lcp.confirmation import cli_confirm_handler, cli_user_interaction_handler
 
     turned: Callable[[Callable[..., Any]], Callable[..., Any]] = _aside if aside else lambda handler: handler
-    own = [str(Path(folder).resolve()) for folder in folders]
     who = None if nobody else turned(cli_confirm_handler)
     return {
-        "tools_folders": [*own, str(DEFAULT_TOOLS)],
+        "tools_folders": tool_folders(folders),
         "confirm_handler": _allow if yes else who,
         "user_interaction_handler": turned(cli_user_interaction_handler),
         **({"autonomy_level": "full_access"} if yes else {}),

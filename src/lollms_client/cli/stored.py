@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .toolboxes import tool_folder
+
 if TYPE_CHECKING:
     from ..lollms_discussion import LollmsDataManager
 
@@ -34,7 +36,7 @@ def note_of(options: argparse.Namespace) -> dict[str, Any]:
     if options.bindings_dir:
         note["bindings_dir"] = str(Path(options.bindings_dir).expanduser().absolute())
     if options.tools:
-        note["tools"] = [str(Path(folder).expanduser().absolute()) for folder in options.tools]
+        note["tools"] = [tool_folder(one) for one in options.tools]
     if getattr(options, "strict", False):
         note["strict"] = True
     if plain := [[key, value] for key, value in options.set if isinstance(value, (bool, int, float))]:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import ConfigurationError, UnknownNameError
+from .toolboxes import HELP as TOOLS_HELP
 
 __all__ = ["register"]
 
@@ -27,9 +28,7 @@ def register(commands: Any) -> None:
     call.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
     call.add_argument("--yes", action="store_true", help="allow a risky call without asking")
     for action, handler in ((listed, _list), (schema, _schema), (call, _call)):
-        action.add_argument(
-            "--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones"
-        )
+        action.add_argument("--tools", metavar="DIR", action="append", default=[], help=TOOLS_HELP)
         action.set_defaults(handler=handler)
     listed.add_argument("--json", action="store_true", help="print the specs as JSON")
 

@@ -94,15 +94,20 @@ def _make(folder: Path | None) -> None:
         raise ConfigurationError(f"The folder {str(folder)!r} cannot be made: {error.strerror or error}.") from error
 
 
+_LIBRARIES = ("database_ops", "workspace_tools")
+"""What the tasks need; figures can be compared as long as a model is shown the same tools."""
+
+
 def _client(binding: str, config: dict[str, Any]) -> LollmsClient:
-    """A client with that language model and the default tools."""
+    """A client with that language model and everyday tools."""
     from lollms_client.lollms_core import LollmsClient
+    from lollms_client.tools_bindings.lcp import DEFAULT_TOOLS
 
     return LollmsClient(
         llm_binding_name=binding,
         llm_binding_config=config,
         tools_binding_name="lcp",
-        tools_binding_config={"confirm_handler": _allow},
+        tools_binding_config={"confirm_handler": _allow, "tools_folders": [str(DEFAULT_TOOLS / name) for name in _LIBRARIES]},
     )
 
 

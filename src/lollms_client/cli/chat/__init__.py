@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..backend import add_backend_options, open_client
 from ..clean import one_line
 from ..stored import backend_of, find, note_of, open_store
+from ..toolboxes import HELP as TOOLS_HELP
+from ..toolboxes import tool_folders
 
 if TYPE_CHECKING:
     from ...lollms_core import LollmsClient
@@ -29,7 +31,7 @@ def register(commands: Any) -> None:
         chat, "the model; without --binding an embedded one, or one of the binding of the conversation that goes on"
     )
     chat.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in (default: this one)")
-    chat.add_argument("--tools", metavar="DIR", action="append", default=[], help="a folder of tools besides the default ones")
+    chat.add_argument("--tools", metavar="DIR", action="append", default=[], help=TOOLS_HELP)
     chat.add_argument("--system", metavar="TEXT", default="", help="what the model is told before anything else")
     which = chat.add_mutually_exclusive_group()
     which.add_argument("--continue", dest="go_on", action="store_true", help="go on with the last conversation")
@@ -43,7 +45,6 @@ def register(commands: Any) -> None:
 
 def _chat(options: argparse.Namespace) -> int:
     from ...errors import ConfigurationError
-    from ...tools_bindings.lcp import DEFAULT_TOOLS
     from .session import Session
 
     workspace = Path(options.workspace).expanduser().resolve()
@@ -57,8 +58,7 @@ def _chat(options: argparse.Namespace) -> int:
     with open_store(ephemeral=options.ephemeral) as manager:
         past = _past(manager, options)
         resume = past is None and at_terminal and (past := _left_open(manager, options, workspace)) is not None
-        own = [str(Path(folder).expanduser().resolve()) for folder in options.tools]
-        with open_client(options, {"tools_folders": [*own, str(DEFAULT_TOOLS)]}) as client:
+        with open_client(options, {"tools_folders": tool_folders(options.tools)}) as client:
             talk = _talk(manager, client, past, options, workspace)
             autonomy = "full_access" if options.yes else "strict" if options.strict else "safe"  # or as the past one was
             session = Session(client, talk.workspace_path or workspace, options.system, autonomy, talk)
