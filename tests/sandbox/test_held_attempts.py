@@ -143,3 +143,12 @@ def test_a_program_beside_its_caller_is_ended_with_all_it_started(tmp_path, mech
     outcome = program.wait(20)
     assert outcome is not None
     assert outcome.ended == "cancelled"
+
+
+def test_an_environment_of_python_in_the_workspace_stays_as_it_is(tmp_path, mechanism):
+    packages = tmp_path / ".venv" / "lib"
+    packages.mkdir(parents=True)
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin")
+    outcome = python("open('.venv/lib/evil.pth', 'w')", tmp_path, mechanism)
+    assert "Read-only file system" in outcome.output
+    assert list(packages.iterdir()) == []

@@ -149,8 +149,15 @@ def readable(policy: Policy) -> tuple[list[str], list[str]]:
 
 
 def frozen(policy: Policy) -> list[str]:
-    """What lies in writable folders and may be read only."""
-    return _there(str(Path(folder, name)) for folder in policy.writable for name in policy.protected)
+    """What lies in writable folders and may be read only: what is protected, and environments of Python, ours above all.
+
+    Whoever starts a Python runs what lies in its environment, so a program that could write there would run unconfined next time.
+    """
+    named = [Path(folder, name) for folder in policy.writable for name in policy.protected]
+    ours = [Path(one) for one in python_folders()]
+    inside = [one for one in ours if any(Path(folder) in one.parents for folder in policy.writable)]
+    others = [found.parent for folder in policy.writable for found in Path(folder).glob("*/pyvenv.cfg")]
+    return _there(str(one) for one in (*named, *inside, *others))
 
 
 def _there(paths: Iterable[str]) -> list[str]:

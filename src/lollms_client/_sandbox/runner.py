@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from .._process.trees import kill_tree
 from ..errors import NoConfinementError, SandboxError
 from . import mechanisms, seccomp
+from .leftovers import remove, set_aside, trusted_now
 from .mechanisms import Mechanism
 from .output import Kept, clean
 from .policy import Ask, Caps, Outcome, Policy
@@ -36,7 +37,6 @@ from .supervisor import Supervisor
 __all__ = ["Cancelled", "Program", "run", "try_out"]
 
 _LAUNCHER = str(Path(__file__).with_name("inside.py"))
-_MARK = "lollms-confinement: "
 _TICK = 0.1  # seconds between two looks at whether the caller gave up
 _DRAIN = 0.5  # seconds for the last words of what was ended
 _STATUS = struct.Struct("=ii")
@@ -86,7 +86,7 @@ def run(
     program = _found(argv[0], policy)
     with _private_folder() as private:
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
-        before = _protected_now(policy)
+        before = trusted_now(policy)
         running.start(stdin, Path(private))
         return _with_notes(running.watch(ask, cancelled, on_output), policy, before)
 
@@ -122,6 +122,7 @@ class Program:
         self._begun = threading.Event()
         self._outcome: Outcome | None = None
         self._error: BaseException | None = None
+        self._running: _Run | None = None
         more = (list(argv), policy, cwd, tuple(pass_fds), ask)
         self._thread = threading.Thread(target=self._live, args=more, name=f"watcher of {Path(argv[0]).name}", daemon=True)
         self._thread.start()
@@ -133,8 +134,9 @@ class Program:
         try:
             with _private_folder() as private:
                 running = _Run([_found(argv[0], policy), *argv[1:]], policy, cwd, self._chosen, private)
-                before = _protected_now(policy)
+                before = trusted_now(policy)
                 running.start(b"", Path(private), pass_fds)
+                self._running = running
                 self._begun.set()
                 self._outcome = _with_notes(running.watch(ask, self._stop, None), policy, before)
         except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
@@ -152,6 +154,11 @@ class Program:
         if self._error is not None:
             raise self._error
         return self._outcome
+
+    def ask_again(self) -> None:
+        """Forgets what was decided about its attempts: what it does next for another purpose is another question."""
+        if self._running is not None:
+            self._running.ask_again()
 
     def end(self) -> None:
         """Ends it and all that it started."""
@@ -206,11 +213,15 @@ class _Run:
 
     def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
+        self._frozen = mechanisms.frozen(policy)
+        if self._frozen and mechanism.name == "landlock" and not mechanism.namespaces:
+            raise SandboxError(f"{self._frozen[0]} is not to be changed, and without namespaces nothing here can keep it as it is.")
         self._kept = Kept(policy.caps.output_chars)
         self._open: list[int] = []
         self._supervisor: Supervisor | None = None
         self._waited = 0.0
         self._process: subprocess.Popen[bytes] | None = None
+        self._failure = b""  # what the launcher says that hindered it
 
     # ---- the start ------------------------------------------------------------------------------------------------------------
 
@@ -269,7 +280,7 @@ class _Run:
             "environment": environment,
             "namespaces": mechanism.namespaces,
             "own_proc": mechanism.own_proc,
-            "frozen": mechanisms.frozen(policy) if mechanism.namespaces else [],
+            "frozen": self._frozen,
             "file_rules": mechanism.name == "landlock",
             "readable": programs,
             "seen": [*files, *(["/proc"] if mechanism.own_proc else [])],
@@ -284,7 +295,6 @@ class _Run:
             },
             "limit_memory": sys.platform.startswith("linux"),
             "limit_processes": mounts,
-            "mark": _MARK,
         }
 
     # ---- the loop -------------------------------------------------------------------------------------------------------------
@@ -336,7 +346,7 @@ class _Run:
     def _listen(self, poll: select.poll, ask: Ask | None) -> None:
         """Takes the filter's descriptor from the launcher."""
         try:
-            _, descriptors, _, _ = socket.recv_fds(self._listener_pipe, 1, 1)
+            said, descriptors, _, _ = socket.recv_fds(self._listener_pipe, 1, 1)
         except OSError:
             return
         if descriptors:
@@ -344,6 +354,13 @@ class _Run:
             poll.register(descriptors[0], select.POLLIN)
             with contextlib.suppress(OSError):
                 self._listener_pipe.send(b"G")
+        else:
+            self._failure += said
+
+    def ask_again(self) -> None:
+        """Forgets what was decided about attempts."""
+        if self._supervisor is not None:
+            self._supervisor.ask_again()
 
     def _while_a_person_decides(self, question: Callable[[], bool]) -> bool:
         began = time.monotonic()
@@ -377,6 +394,9 @@ class _Run:
             process.wait()
 
     def _close(self) -> None:
+        self._listener_pipe.setblocking(False)
+        with contextlib.suppress(OSError):
+            self._failure += self._listener_pipe.recv(4096)
         self._listener_pipe.close()
         if self._supervisor is not None:
             self._supervisor.close()
@@ -387,39 +407,16 @@ class _Run:
         text, cut = self._kept.text()
         code, left = None, 0
         if status is not None:
-            started = self._supervisor is None or self._supervisor.started
-            if _MARK in text or (status[0] == -1 and not started):
-                raise SandboxError(
-                    f"The confinement ({self._mechanism.name}) could not be set up: {text.replace(_MARK, '').strip()}"
-                )
+            if self._failure or (status[0] == -1 and self._supervisor is None and self._mechanism.name != "none"):
+                said = self._failure[1:].decode("utf-8", "replace") or text.strip()
+                raise SandboxError(f"The confinement ({self._mechanism.name}) could not be set up: {said}")
             code, left = (os.waitstatus_to_exitcode(status[0]) if status[0] != -1 else -signal.SIGKILL), status[1]
         attempts = tuple(self._supervisor.attempts.values()) if self._supervisor is not None else ()
         return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, (), seconds)
 
 
-# ---- what a later program outside would trust ----------------------------------------------------------------------------------
-
-
-def _protected_now(policy: Policy) -> set[str]:
-    return {path for path in _protected(policy) if os.path.lexists(path)}
-
-
-def _protected(policy: Policy) -> list[str]:
-    return [str(Path(folder, name)) for folder in policy.writable for name in policy.protected]
-
-
 def _with_notes(outcome: Outcome, policy: Policy, before: set[str]) -> Outcome:
-    """What was made under a protected name is set aside, where no later program takes it for a person's."""
+    """What was made under a trusted name is set aside, where no later program takes it for a person's."""
     if outcome.mechanism == "none":
         return outcome
-    notes = list(outcome.notes)
-    for path in _protected(policy):
-        if path in before or not os.path.lexists(path):
-            continue
-        aside = f"{path}.made-by-confined-program"
-        with contextlib.suppress(OSError):
-            if os.path.lexists(aside):
-                shutil.rmtree(aside, ignore_errors=True)
-            Path(path).rename(aside)
-            notes.append(f"{Path(path).name} was made by the program and stands now as {Path(aside).name}.")
-    return replace(outcome, notes=tuple(notes))
+    return replace(outcome, notes=(*outcome.notes, *set_aside(policy, before)))

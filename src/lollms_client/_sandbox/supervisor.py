@@ -49,12 +49,18 @@ class Supervisor:
         self._policy, self._ask, self._waiting = policy, ask, waiting
         self._names = seccomp.names_by_number()
         self.started = False  # the program itself
-        self._decided: dict[str, bool] = {"program": policy.programs == "allow", "network": policy.network == "allow"}
-        for kind, access in (("program", policy.programs), ("network", policy.network)):
-            if access == "ask" and ask is not None:
-                del self._decided[kind]
+        self._decided = self._undecided()
         self.attempts: dict[tuple[str, str], Attempt] = {}
         self._libc = ctypes.CDLL(None, use_errno=True)
+
+    def _undecided(self) -> dict[str, bool]:
+        """What the policy alone decides."""
+        kinds = (("program", self._policy.programs), ("network", self._policy.network))
+        return {kind: access == "allow" for kind, access in kinds if access != "ask" or self._ask is None}
+
+    def ask_again(self) -> None:
+        """Forgets what was decided about attempts, so that the next one is asked about."""
+        self._decided = self._undecided()
 
     def answer(self) -> None:
         """Answers the call that waits."""
@@ -73,11 +79,12 @@ class Supervisor:
             self._send(number, go_on=self._allowed("program", what))
 
     def _allowed(self, kind: str, what: str) -> bool:
-        if kind not in self._decided:
+        decided = self._decided
+        if kind not in decided:
             asked = Attempt(kind, what)  # type: ignore[arg-type]
             ask = self._ask
-            self._decided[kind] = ask is not None and self._waiting(lambda: bool(ask(asked)))
-        allowed = self._decided[kind]
+            decided[kind] = ask is not None and self._waiting(lambda: bool(ask(asked)))
+        allowed = decided[kind]
         if getattr(self._policy, "programs" if kind == "program" else "network") != "allow":
             self.attempts.setdefault((kind, what), Attempt(kind, what, allowed))  # type: ignore[arg-type]
         return allowed
