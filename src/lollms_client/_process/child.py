@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import BackendTimeoutError, BackendUnavailableError
+from .trees import kill_tree
 
 __all__ = ["Child", "exit_reason", "package_environment"]
 
@@ -174,6 +175,9 @@ class Child:
         return " It said last:\n  " + "\n  ".join(tail) if tail else ""
 
     def _signal_tree(self, number: signal.Signals) -> None:
+        if number == signal.SIGKILL:
+            kill_tree(self._running().pid)
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._running().pid, number)
 

@@ -12,19 +12,29 @@ import signal
 import sys
 import threading
 
-__all__ = ["die_with_parent", "end_when_input_closes", "keep_output_clean"]
+from .trees import kill_below
 
-_PR_SET_PDEATHSIG = 1
+__all__ = ["adopt_orphans", "die_with_parent", "end_when_input_closes", "keep_output_clean"]
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when the thread that started it ends (Linux; elsewhere nothing happens)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever loses its own below this process, so that it can be found (Linux; elsewhere nothing happens)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
     if not sys.platform.startswith("linux"):
         return
     import ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def end_when_input_closes() -> None:
@@ -33,6 +43,7 @@ def end_when_input_closes() -> None:
     def watch() -> None:
         while os.read(0, 4096):
             pass
+        kill_below(os.getpid())
         if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(0)
