@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["CURRENT", "Cancelled", "ConfirmHandler", "InteractionHandler", "RunningCall", "waiting_for_a_person"]
+__all__ = [
+    "CURRENT",
+    "Cancelled",
+    "ConfirmHandler",
+    "InteractionHandler",
+    "RunningCall",
+    "autonomy_level",
+    "waiting_for_a_person",
+]
 
 ConfirmHandler = Callable[..., Any]
 """`handler(source, script_label, argv=None) -> (decision, reason)` (tool guide §5)."""
@@ -40,12 +48,13 @@ class RunningCall:
         confirm_handler: A handler for this call alone.
         interaction_handler: The same for questions.
         granted: What a person approved for this call, by the hash of what they saw; taken by the first ask inside the tool.
+        level: The autonomy level that holds for this call, "" where nobody said.
         lane: The thread of its own in which its library runs, "" for any.
     """
 
     __slots__ = (
         "_lock", "_since", "_waited", "_waiting", "cancelled", "confirm_handler", "granted", "interaction_handler", "lane",
-        "name", "parent", "session",
+        "level", "name", "parent", "session",
     )  # fmt: skip
 
     def __init__(
@@ -58,11 +67,13 @@ class RunningCall:
         confirm_handler: ConfirmHandler | None = None,
         interaction_handler: InteractionHandler | None = None,
         lane: str = "",
+        level: str = "",
     ) -> None:
         self.name = name
         self.session = session
         self.parent = parent
         self.lane = lane
+        self.level = level
         self.cancelled = cancelled
         self.confirm_handler = confirm_handler
         self.interaction_handler = interaction_handler
@@ -110,6 +121,16 @@ class RunningCall:
 
 CURRENT: ContextVar[RunningCall | None] = ContextVar("lollms_running_call", default=None)
 """The call in whose context this code runs."""
+
+
+def autonomy_level(configured: str) -> str:
+    """The autonomy level of the call that runs here: a turn may be played at another one than its library is configured to.
+
+    Args:
+        configured: What the library was told when it was loaded, which holds outside any call.
+    """
+    call = CURRENT.get()
+    return (call.level if call is not None else "") or configured
 
 
 @contextmanager

@@ -620,3 +620,17 @@ def _until(holds, seconds=20.0):
 def test_a_path_argument_of_the_host_is_taken_as_text(library, lcp):
     library("p", "def tool_p(path: str): return path")
     assert lcp().execute_tool("tool_p", {"path": Path("a/b")})["output"] == "a/b"
+
+
+def test_a_library_sees_the_level_of_the_call_and_outside_any_call_its_own(tmp_path):
+    from lollms_client._tools.calls import autonomy_level
+
+    source = (
+        "from lollms_client._tools.calls import autonomy_level\n\ndef tool_level() -> str:\n    return autonomy_level('safe')\n"
+    )
+    (tmp_path / "levels.py").write_text(source)
+    with LCPBinding(tool_files=[tmp_path / "levels.py"], workspace_path=tmp_path, autonomy_level="strict") as binding:
+        assert binding.execute_tool("tool_level", {}, autonomy_level="full_access")["output"] == "full_access"
+        assert binding.execute_tool("tool_level", {}, autonomy_levels={"levels": "safe"})["output"] == "safe"
+        assert binding.execute_tool("tool_level", {})["output"] == "strict"
+    assert autonomy_level("safe") == "safe"

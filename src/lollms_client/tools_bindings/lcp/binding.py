@@ -268,12 +268,13 @@ class LCPBinding(LollmsToolBinding):
         running = self._running(entry, context, discussion_instance, kwargs)
         place = _Place(entry, running, self._workspace_of(context), kwargs.get("timeout", self.timeout))
         own_level = (kwargs.get("autonomy_levels") or {}).get(stem, kwargs.get("autonomy_level"))
+        running.level = check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem)
         order = Order(
             entry.plan,
             params,
             running,
             effects=entry.spec.effects,
-            level=check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem),
+            level=running.level,
             handler=self._who_confirms(stem, running),
             ends_with_deadline=self.isolation == "process",
         ).take(kwargs)
