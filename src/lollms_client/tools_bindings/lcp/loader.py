@@ -101,6 +101,16 @@ class LoadedLibrary:
         hook(handler)
         return True
 
+    def close(self) -> None:
+        """Tells the library that its binding is done with it, by its hook `close_tools_library` where it has one."""
+        hook = getattr(self.module, "close_tools_library", None)
+        if not callable(hook):
+            return
+        try:
+            hook()
+        except Exception as error:  # noqa: BLE001 - a library that cannot end its own must not keep the others from ending theirs
+            _log_failure(self.spec.stem, error)
+
 
 class ToolLoader:
     """Loads the libraries of one binding.
@@ -214,12 +224,19 @@ class ToolLoader:
         """Drops a library; its module goes with it."""
         loaded = self._loaded.pop(path, None)
         if loaded is not None:
+            loaded.close()
             self._release(loaded.module.__name__)
 
     def close(self) -> None:
         """Drops all libraries and gives their module names free."""
         for path in list(self._loaded):
             self.forget(path)
+
+
+def _log_failure(stem: str, error: Exception) -> None:
+    from logging import getLogger
+
+    getLogger(__name__).error("The tool library %r failed to close", stem, exc_info=error)
 
 
 def _takes_positional(function: Callable[..., Any]) -> bool:

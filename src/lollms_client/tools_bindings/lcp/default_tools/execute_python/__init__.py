@@ -1,0 +1,1 @@
+"""The default library `execute_python`."""

@@ -1,0 +1,138 @@
+"""Python processes that are held open between calls, so that variables stay."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lollms_client.errors import ToolError
+
+if TYPE_CHECKING:
+    from lollms_client._tools.calls import Cancelled
+
+    from ._child import Child, Question, Ran, Script
+
+__all__ = ["Key", "Sessions"]
+
+IDLE = 900.0  # seconds after which a session that nobody used ends
+
+Key = tuple[str, str]
+"""The binding's session and the workspace."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """One session's process, under its lock; `level` is the one whose policy holds it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    child: Child | None = None
+    level: str = ""
+
+
+class Sessions:
+    """The sessions of one library; they end when nobody used them for `idle` seconds, with `close`, and with this object."""
+
+    def __init__(self) -> None:
+        self.idle = IDLE
+        self._held: dict[Key, _Held] = {}
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._end = weakref.finalize(self, _end_all, self._held)
+
+    def run(
+        self,
+        key: Key,
+        level: str,
+        start: Callable[[], Child],
+        script: Script,
+        question: Question,
+        cancelled: Cancelled | None,
+    ) -> Ran:
+        """Runs a script in a session's process, which is started where there is none.
+
+        Args:
+            key: Whose session.
+            level: The autonomy level; under another one the session begins anew.
+            start: Makes a process.
+            script: What to run.
+            question: Decides about attempts.
+            cancelled: Ends it when set.
+
+        Raises:
+            ToolError: Another script runs in this session, and does not end.
+        """
+        with self._lock:
+            held = self._held.setdefault(key, _Held())
+        if not held.lock.acquire(timeout=script.seconds):
+            raise ToolError("Another script runs in this session. Try again, or use session=false.")
+        try:
+            anew = held.child is not None and held.level != level
+            if held.child is not None and anew:
+                held.child.end()
+                held.child = None
+            if held.child is None:
+                held.child, held.level = start(), level
+            ran = held.child.run(script, question, cancelled)
+            if ran.ended:
+                held.child = None
+                ran.notes.append("The session's variables are lost; the next call begins a new one.")
+            if anew:
+                ran.notes.append("The autonomy level changed, so this is a new session without the variables of the one before.")
+            return ran
+        finally:
+            held.lock.release()
+            self._watch()
+
+    def count(self) -> int:
+        """How many processes are held."""
+        return sum(held.child is not None for held in self._held.values())
+
+    def sweep(self) -> None:
+        """Ends what nobody used for long."""
+        for held in list(self._held.values()):
+            if held.lock.acquire(blocking=False):  # else a script runs in it
+                try:
+                    if held.child is not None and time.monotonic() - held.child.used >= self.idle:
+                        held.child.end()
+                        held.child = None
+                finally:
+                    held.lock.release()
+
+    def close(self) -> None:
+        """Ends all of them."""
+        with self._lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        _end_all(self._held)
+
+    def _watch(self) -> None:
+        """Sees to it that somebody looks again when the last one may have become idle."""
+        with self._lock:
+            if self._timer is not None or not self.count():
+                return
+            self._timer = threading.Timer(self.idle + 0.01, _look, (weakref.ref(self),))
+            self._timer.daemon = True
+            self._timer.name = "idle sessions of execute_python"
+            self._timer.start()
+
+
+def _look(where: weakref.ref[Sessions]) -> None:
+    sessions = where()
+    if sessions is not None:
+        with sessions._lock:
+            sessions._timer = None
+        sessions.sweep()
+        sessions._watch()
+
+
+def _end_all(held: dict[Key, _Held]) -> None:
+    for one in list(held.values()):
+        child, one.child = one.child, None
+        if child is not None:
+            child.end()
+    held.clear()
