@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lollms_client._paths import Workspace
 from lollms_client._tools.asks import ask
-from lollms_client._tools.calls import CURRENT
+from lollms_client._tools.calls import CURRENT, autonomy_level
 from lollms_client.errors import LollmsError, ToolArgumentError, ToolRejectedError
 from lollms_client.tools_bindings.lcp.default_tools._support import ConfirmHandler, Host, as_bool, as_int, as_text
 from lollms_client.tools_bindings.lcp.default_tools.execute_python._report import PRIVATE, Tried, changes, result, snapshot
@@ -105,7 +105,7 @@ class _Call:
 
     def __init__(self, workspace: Workspace, code: str, file_name: str) -> None:
         self.workspace, self.code, self.file_name = workspace, code, file_name
-        self.level = AUTONOMY_LEVEL
+        self.level = autonomy_level(AUTONOMY_LEVEL)
         self.tried: list[Tried] = []
         self.running = CURRENT.get()
         self.session = self.running.session if self.running is not None else ""
