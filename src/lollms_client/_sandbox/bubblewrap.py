@@ -32,8 +32,10 @@ def command(policy: Policy, private: str, launcher: str) -> list[str]:
         "1000",
         "--die-with-parent",
         "--new-session",
+        "--as-pid-1",  # the launcher, which nobody in there can reach, instead of a process that they could
     ]
-    argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    # /proc holds settings of the whole kernel, which belong to root and which root may write even without any capability.
+    argv += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - its own
     programs, files = readable(policy)
     for path in [*programs, *files]:
         if (link := _link(path)) is not None:
@@ -44,7 +46,7 @@ def command(policy: Policy, private: str, launcher: str) -> list[str]:
         argv += ["--bind", path, path]
     for path in frozen(policy):
         argv += ["--ro-bind", path, path]
-    return [*argv, "--ro-bind", launcher, launcher, "--clearenv", "--"]
+    return [*argv, "--ro-bind", launcher, launcher, "--remount-ro", "/", "--clearenv", "--"]
 
 
 def _link(path: str) -> str | None:

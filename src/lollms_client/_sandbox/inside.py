@@ -75,8 +75,10 @@ def become_init(order: dict[str, Any]) -> None:
 
 def stay_above(order: dict[str, Any]) -> None:
     """Returns in a process of its own; this one reaps what ends there, and tells how the program ended and who outlived it."""
+    libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # no process below reads or writes the memory of this one
     program = os.fork()
     if program == 0:
+        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
         os.close(order["status_pipe"])
         libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         return
@@ -202,7 +204,7 @@ def limit(order: dict[str, Any]) -> None:
         (resource.RLIMIT_CPU, caps["cpu_seconds"]),
         (resource.RLIMIT_FSIZE, caps["file_bytes"]),
         (resource.RLIMIT_NOFILE, caps["open_files"]),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # unlike 0, it also keeps a dump from a handler outside
         *(((resource.RLIMIT_AS, caps["memory_bytes"]),) if order["limit_memory"] else ()),
         *(((resource.RLIMIT_NPROC, caps["processes"]),) if order["limit_processes"] else ()),
     ):
@@ -227,7 +229,7 @@ def filter_calls(order: dict[str, Any]) -> None:
     pipe.sendmsg([b"L"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
     os.close(listener)
     pipe.recv(1)  # the supervisor listens
-    pipe.close()
+    pipe.detach()
 
 
 def main() -> None:
@@ -235,6 +237,7 @@ def main() -> None:
     source = int(sys.argv[1])
     with os.fdopen(source, "rb") as file:
         order = marshal.load(file)  # noqa: S302 - the order is our own parent's
+    os.set_inheritable(order["listener_pipe"], False)  # so that nobody but this launcher can say that it failed
     try:
         libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if order["namespaces"]:
@@ -259,7 +262,7 @@ def main() -> None:
         os.execve(order["argv"][0], order["argv"], order["environment"])  # noqa: S606 - what this file is for
     except OSError as error:
         about = f" ({error.filename})" if error.filename else ""
-        os.write(2, f"{order['mark']}{error.strerror}{about}\n".encode())
+        os.write(order["listener_pipe"], f"F{error.strerror}{about}".encode())
         os._exit(_EXIT_FAILED)
 
 

@@ -20,6 +20,8 @@ __all__ = ["remove", "set_aside", "trusted_now"]
 _BARE = ("HEAD", "objects", "refs")
 """What makes a folder a repository without a `.git`, whose settings git then follows."""
 
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
 
 def trusted_now(policy: Policy) -> set[str]:
     """What lies in writable folders and is trusted by later programs."""
@@ -56,21 +58,32 @@ def remove(folder: str) -> None:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         with contextlib.suppress(OSError):
-            _flatten(folder)
+            _remove_step_by_step(folder)
 
 
-def _flatten(top: str) -> None:
-    """Removes a folder level by level: what lies in its folders is brought up, so that no path grows."""
-    numbers = itertools.count()
+def _remove_step_by_step(top: str) -> None:
+    """Removes a folder with one descriptor and short names alone, whatever its depth; it opens what was closed."""
     Path(top).chmod(stat.S_IRWXU)
-    while inside := [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in os.scandir(top)]:
-        for path, is_folder in inside:
-            if not is_folder:
-                Path(path).unlink()
-                continue
-            Path(path).chmod(stat.S_IRWXU)
-            for name in os.listdir(path):
-                up = next(a for n in numbers if not os.path.lexists(a := f"{top}/{n}"))
-                Path(path, name).rename(up)
-            Path(path).rmdir()
+    at, names = os.open(top, _FOLDER), list[str]()
+    try:
+        while (below := _first_folder(at)) is not None or names:
+            if below is not None:
+                os.chmod(below, stat.S_IRWXU, dir_fd=at)
+                names.append(below)
+            beside, at = at, os.open(below or "..", _FOLDER, dir_fd=at)
+            os.close(beside)
+            if below is None:
+                os.rmdir(names.pop(), dir_fd=at)
+    finally:
+        os.close(at)
     Path(top).rmdir()
+
+
+def _first_folder(at: int) -> str | None:
+    """Removes files up to the first folder; its name, None where there is none."""
+    with os.scandir(at) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                return entry.name
+            os.unlink(entry.name, dir_fd=at)
+    return None

@@ -88,7 +88,7 @@ def run(
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
         before = trusted_now(policy)
         running.start(stdin, Path(private))
-        return _with_notes(running.watch(ask, cancelled, on_output), policy, before)
+        return _with_notes(running, lambda: running.watch(ask, cancelled, on_output), policy, before)
 
 
 class Program:
@@ -138,7 +138,7 @@ class Program:
                 running.start(b"", Path(private), pass_fds)
                 self._running = running
                 self._begun.set()
-                self._outcome = _with_notes(running.watch(ask, self._stop, None), policy, before)
+                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, None), policy, before)
         except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
             self._error = error
         finally:
@@ -171,7 +171,7 @@ def _private_folder() -> Iterator[str]:
     try:
         yield private
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        remove(private)
 
 
 def _found(program: str, policy: Policy) -> str:
@@ -215,13 +215,14 @@ class _Run:
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
         self._frozen = mechanisms.frozen(policy)
         if self._frozen and mechanism.name == "landlock" and not mechanism.namespaces:
-            raise SandboxError(f"{self._frozen[0]} is not to be changed, and without namespaces nothing here can keep it as it is.")
+            raise SandboxError(f"{self._frozen[0]} is not to be changed, and without namespaces nothing can keep it as it is.")
         self._kept = Kept(policy.caps.output_chars)
         self._open: list[int] = []
         self._supervisor: Supervisor | None = None
         self._waited = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._failure = b""  # what the launcher says that hindered it
+        self.confined = mechanism.name != "none"
 
     # ---- the start ------------------------------------------------------------------------------------------------------------
 
@@ -407,7 +408,7 @@ class _Run:
         text, cut = self._kept.text()
         code, left = None, 0
         if status is not None:
-            if self._failure or (status[0] == -1 and self._supervisor is None and self._mechanism.name != "none"):
+            if self._failure or (status[0] == -1 and self._supervisor is None and self.confined):
                 said = self._failure[1:].decode("utf-8", "replace") or text.strip()
                 raise SandboxError(f"The confinement ({self._mechanism.name}) could not be set up: {said}")
             code, left = (os.waitstatus_to_exitcode(status[0]) if status[0] != -1 else -signal.SIGKILL), status[1]
@@ -415,8 +416,12 @@ class _Run:
         return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, (), seconds)
 
 
-def _with_notes(outcome: Outcome, policy: Policy, before: set[str]) -> Outcome:
-    """What was made under a trusted name is set aside, where no later program takes it for a person's."""
-    if outcome.mechanism == "none":
-        return outcome
-    return replace(outcome, notes=(*outcome.notes, *set_aside(policy, before)))
+def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: set[str]) -> Outcome:
+    """What was made under a trusted name is set aside, however the watch ends: no later program takes it for a person's."""
+    notes: list[str] = []
+    try:
+        outcome = watch()
+    finally:
+        if running.confined:
+            notes = set_aside(policy, before)
+    return replace(outcome, notes=(*outcome.notes, *notes))

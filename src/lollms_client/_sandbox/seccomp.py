@@ -17,6 +17,7 @@ __all__ = ["CLONE", "PROCESS_CALLS", "PROGRAM_CALLS", "SOCKET", "names_by_number
 
 _X86_64 = {
     "execve": 59, "execveat": 322, "fork": 57, "vfork": 58, "clone": 56, "clone3": 435, "socket": 41, "ioctl": 16,
+    "socketpair": 53, "inotify_add_watch": 254,
     "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "pidfd_getfd": 438, "process_madvise": 440,
     "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308, "move_mount": 429,
     "open_tree": 428, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "bpf": 321,
@@ -31,6 +32,7 @@ _X86_64 = {
 }  # fmt: skip
 _ARM64 = {
     "execve": 221, "execveat": 281, "clone": 220, "clone3": 435, "socket": 198, "ioctl": 29, "ptrace": 117,
+    "socketpair": 199, "inotify_add_watch": 27,
     "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "pidfd_getfd": 438, "process_madvise": 440, "mount": 40,
     "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268, "move_mount": 429, "open_tree": 428,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "bpf": 280, "perf_event_open": 241,
@@ -59,7 +61,7 @@ _MACHINES = {"x86_64": (0xC000003E, _X86_64, _X86_64_METADATA), "aarch64": (0xC0
 PROGRAM_CALLS = frozenset({"execve", "execveat"})
 PROCESS_CALLS = frozenset({"fork", "vfork", "clone"})
 SOCKET, CLONE = "socket", "clone"
-_WATCHED = PROGRAM_CALLS | PROCESS_CALLS | {SOCKET, "clone3", "ioctl", "mknod", "mknodat", "personality"}
+_WATCHED = PROGRAM_CALLS | PROCESS_CALLS | {SOCKET, "socketpair", "clone3", "ioctl", "mknod", "mknodat", "personality"}
 _UNKNOWN = frozenset({"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"})
 """Answered with "no such call", upon which libraries take the older one."""
 
@@ -107,6 +109,7 @@ def program(*, programs: bool, metadata: bool = True) -> bytes | None:
         code += _if_equal(number, [_op(_RETURN, _EPERM)])
     code += _if_equal(numbers["clone3"], [_op(_RETURN, _ENOSYS)])
     code += _if_equal(numbers["ioctl"], _refuse_arguments(1, (_TIOCSTI, _TIOCLINUX, _TIOCSETD)))
+    code += _if_equal(numbers["socketpair"], _only_connected_pairs())
     code += _if_equal(numbers["personality"], _refuse_personality())
     for name, index in (("mknod", 1), ("mknodat", 2)):
         if name in numbers:
@@ -154,6 +157,13 @@ def _refuse_personality() -> list[bytes]:
         _op(_RETURN, _ALLOW),
         _op(_RETURN, _EPERM),
     ]
+
+
+def _only_connected_pairs() -> list[bytes]:
+    """A datagram socket of a pair could send to any socket that lies in a folder; streams stay with each other."""
+    masked = struct.pack("=HBBI", 0x54, 0, 0, 0xF)  # and
+    allow = [_op(_JUMP_EQUAL, kind, 0, 1) + _op(_RETURN, _ALLOW) for kind in (1, 5)]
+    return _flat([_load(_argument(1)), masked, *allow, _op(_RETURN, _EPERM)])
 
 
 def _only_plain_nodes(index: int) -> list[bytes]:
