@@ -195,7 +195,7 @@ class Child:
             result.mechanism = outcome.mechanism
             result.notes += outcome.notes
             if outcome.left_over:
-                result.notes.append(f"{outcome.left_over} processes that the script left running were ended.")
+                result.notes.append(f"Processes that the script left running were ended: {outcome.left_over}.")
             if ended == "died":
                 result.code = outcome.returncode
                 # What it said before it was ready to say anything elsewhere: an interpreter that cannot start.

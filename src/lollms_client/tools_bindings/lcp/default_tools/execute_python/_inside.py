@@ -13,6 +13,7 @@ left open; `notes`, sentences.
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
 import sys
@@ -30,6 +31,16 @@ _CLOCK_STEP = 0.05  # seconds by which a file's time may lie before ours
 Reply = dict[str, Any]
 
 
+class _Errors(io.TextIOWrapper):
+    """Standard error that comes after what was printed before it, also after half a line."""
+
+    def write(self, text: str) -> int:
+        """Writes, after standard output has been written."""
+        if (output := sys.__stdout__) is not None and not output.closed:
+            output.flush()
+        return super().write(text)
+
+
 def main() -> None:
     """Serves requests until there are no more, or one that is no session's is done."""
     requests, replies, output = (int(number) for number in sys.argv[1:4])
@@ -38,8 +49,8 @@ def main() -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    sys.stderr = sys.__stderr__ = _Errors(sys.stderr.detach(), encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr, misc]
     sys.addaudithook(_look_up_nothing)
     sys.path.append(os.getcwd())  # noqa: PTH109 - last: a file of the workspace never stands in for the standard library
     module = types.ModuleType("__main__")
@@ -90,6 +101,7 @@ def run(order: dict[str, Any], module: types.ModuleType) -> Reply:
         reply["error"] = useful_traceback(error, name)
         if order["confined"] and (hint := _hint(error)):
             reply["notes"].append(hint)
+    _forget_changed_modules()
     try:
         reply["figures"] = _save_figures(began)
     except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn is no reason to lose the rest
@@ -133,22 +145,23 @@ def _wait_for_threads() -> None:
             thread.join()
 
 
-_times: dict[str, float] = {}
+_states: dict[str, tuple[int, int]] = {}  # of the files of the workspace's modules, when they were looked at first
 
 
 def _forget_changed_modules() -> None:
-    """Modules of the workspace whose file is another now are imported anew."""
+    """Modules of the workspace whose file is another now will be imported anew; looked at before and after each script."""
     here = os.getcwd() + os.sep  # noqa: PTH109 - a text
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
         if name == "__main__" or not isinstance(path, str) or not path.startswith(here):
             continue
         try:
-            now = os.stat(path).st_mtime  # noqa: PTH116 - a text
+            about = os.stat(path)  # noqa: PTH116 - a text
+            now = (about.st_mtime_ns, about.st_size)
         except OSError:
-            now = 0.0
-        if _times.setdefault(name, now) != now:
-            del _times[name], sys.modules[name]
+            now = (0, 0)
+        if _states.setdefault(name, now) != now:
+            del _states[name], sys.modules[name]
 
 
 # ---- what is shown -------------------------------------------------------------------------------------------------------------
@@ -186,7 +199,7 @@ def useful_traceback(error: BaseException, name: str) -> str:
         kept = [f for at, f in enumerate(one.stack) if f.filename == name or _is_here(f.filename) or at == len(one.stack) - 1]
         one.stack = traceback.StackSummary.from_list(kept)
         one = one.__cause__ or one.__context__
-    return "".join(whole.format()).strip()
+    return "".join(whole.format()).strip("\n")
 
 
 def _is_here(path: str) -> bool:

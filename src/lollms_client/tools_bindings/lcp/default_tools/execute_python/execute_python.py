@@ -22,8 +22,8 @@ from lollms_client.tools_bindings.lcp.default_tools.execute_python._report impor
 from lollms_client.tools_bindings.lcp.default_tools.execute_python._sessions import Sessions
 
 if TYPE_CHECKING:
-    from lollms_client._sandbox.policy import Attempt, Policy
-    from lollms_client.tools_bindings.lcp.default_tools.execute_python._child import Child, Question
+    from lollms_client._sandbox.policy import Access, Attempt, Policy
+    from lollms_client.tools_bindings.lcp.default_tools.execute_python._child import Child, Question, Ran, Script
 
 TOOL_LIBRARY_NAME = "Python"
 TOOL_LIBRARY_DESC = "Runs Python scripts in the workspace: calculations, data, documents, plots."
@@ -83,7 +83,7 @@ def tool_execute_python(code: str, file_name: str = "", session: bool = False, t
     """
     try:
         with _HOST.workspace() as workspace:
-            call = _Call(workspace, _plain(as_text(code, "code")), as_text(file_name, "file_name").strip())
+            call = _Call(workspace, as_text(code, "code"), as_text(file_name, "file_name").strip())
             return call.run(session=as_bool(session), seconds=as_int(timeout, 120, 1, _LONGEST))
     except (LollmsError, OSError) as error:
         return {"success": False, "error": str(error)}
@@ -96,15 +96,17 @@ def _plain(code: str) -> str:
     """The script without the fence or the indentation that stands around all of it."""
     import textwrap
 
-    fenced = _FENCED.fullmatch(code)
-    return textwrap.dedent(fenced.group(1) if fenced else code).strip("\n") + "\n"
+    if (fenced := _FENCED.fullmatch(code)) is not None:
+        code = fenced.group(1)
+    return textwrap.dedent(code) if code.lstrip("\n")[:1].isspace() else code
 
 
 class _Call:
     """One call of the tool."""
 
     def __init__(self, workspace: Workspace, code: str, file_name: str) -> None:
-        self.workspace, self.code, self.file_name = workspace, code, file_name
+        self.workspace, self.given, self.file_name = workspace, code, file_name
+        self.code = _plain(code)
         self.level = autonomy_level(AUTONOMY_LEVEL)
         self.tried: list[Tried] = []
         self.running = CURRENT.get()
@@ -119,14 +121,17 @@ class _Call:
         if self.level != "full_access" and (self.level == "strict" or not confined):
             self._ask_first(confined=confined)
         if path:
-            self.workspace.write(self.file_name, self.code.encode("utf-8", "surrogatepass"))
+            text = self.code if self.code.endswith("\n") else self.code + "\n"
+            self.workspace.write(self.file_name, text.encode("utf-8", "surrogatepass"))
         before = snapshot(self.workspace)
         script = Script(self.code, self.file_name or "<script>", path, session, float(seconds))
-        ran = self._ran(script, confined=confined, cancelled=self.running.cancelled if self.running is not None else None)
+        ran = self._ran(script, confined=confined)
         changed = changes(before, snapshot(self.workspace))
         return result(ran, changed, self.tried, seconds=seconds, kept=self.file_name)
 
-    def _ran(self, script: Any, *, confined: bool, cancelled: Any) -> Any:
+    def _ran(self, script: Script, *, confined: bool) -> Ran:
+        cancelled = self.running.cancelled if self.running is not None else None
+
         def start() -> Child:
             return self._child(confined=confined, session=script.session, seconds=script.seconds)
 
@@ -155,12 +160,12 @@ class _Call:
         more = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": str(Path(self.workspace.root, PRIVATE, "matplotlib"))}
         processor = _LONGEST * 24 if session else int(seconds) * (os.cpu_count() or 1) + 10
         memory = as_int(_HOST.config.get("memory_megabytes"), 4096, 64) * _MEGABYTE
-        access = "ask" if self.level == "safe" else "allow"
+        access: Access = "ask" if self.level == "safe" else "allow"
         return Policy(
             writable=(self.workspace.root,),
             readable=(*python_folders(), str(Path(__file__).resolve().parent)),
-            programs=access,  # type: ignore[arg-type]
-            network=access,  # type: ignore[arg-type]
+            programs=access,
+            network=access,
             environment={**os.environ, **more} if self.level == "full_access" else clean_environment(more),
             caps=Caps(wall_seconds=None, cpu_seconds=processor, memory_bytes=memory, output_chars=_OUTPUT),
         )
@@ -185,8 +190,9 @@ class _Call:
         Raises:
             ToolRejectedError: They said no, or nobody can be asked.
         """
+        # The script as it was given: where the gate asked about it already, that approval is the answer.
         label = "execute_python: run this script" + ("" if confined else "; there is no confinement here")
-        allowed, reason, edited = self._ask("run" if confined else "run unconfined", label)
+        allowed, reason, edited = self._ask("run" if confined else "run unconfined", label, self.given)
         if not allowed:
             raise ToolRejectedError(f"The script was not run. {reason}")
         if edited is None:
@@ -194,25 +200,25 @@ class _Call:
         code = edited.get("code") if isinstance(edited, dict) else edited
         if not isinstance(code, str):
             raise ToolRejectedError("The script was not run: what the operator put in its place is no script.")
-        self.code = code
+        self.code = _plain(code)
 
     def _question(self) -> Question:
         def question(attempt: Attempt) -> bool:
             what = _deed(attempt)
-            allowed, reason, _ = self._ask(attempt.kind, f"execute_python: {what}")
+            allowed, reason, _ = self._ask(attempt.kind, f"execute_python: {what}", self.code)
             self.tried.append(Tried(attempt.kind, what, allowed, reason))
             return allowed
 
         return question
 
-    def _ask(self, kind: str, label: str) -> tuple[bool, str, Any]:
+    def _ask(self, kind: str, label: str, source: str) -> tuple[bool, str, Any]:
         """Asks about the script; "always" holds for that kind of deed in this session of the binding."""
         if (self.session, kind) in _always:
             return True, "", None
         handler = _CONFIRM_HANDLER
         if handler is None:
             return False, "That needs a person's approval, and nobody can be asked here.", None
-        decision, reason, edited = ask(handler, self.code, label, None)
+        decision, reason, edited = ask(handler, source, label, None)
         if decision == "always":
             _always.add((self.session, kind))
         return decision != "reject", reason or ("The operator declined." if decision == "reject" else ""), edited
