@@ -19,7 +19,7 @@ FLOORS: dict[str, int] = {
     **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_store", "_sandbox", "_openai_compat", "openai_compat"], 2),
     **dict.fromkeys(["llm_bindings", "tools_bindings"], 3),
     **dict.fromkeys(["_agent", "_tasks"], 4),
-    **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models"], 5),
+    **dict.fromkeys(["lollms_core", "lollms_text_processing", "_client", "aio", "testing", "models", "sandbox"], 5),
     **dict.fromkeys(["lollms_discussion", "lollms_personality", "lollms_agentic"], 5),
     **dict.fromkeys(["cli", "evals"], 6),
 }

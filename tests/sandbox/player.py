@@ -19,6 +19,7 @@ import sysconfig
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import attempts_kernel
 from attempts import DEVICES, FILES, MARK, PRELUDE, Attempt
 
 EVERY = {one.name: one for one in (*FILES, *DEVICES, *attempts_kernel.EVERY_KERNEL)}
+BARE = "landlock, no namespaces"
 _SMALL = {"wall_seconds": 10.0, "cpu_seconds": 5, "memory_bytes": 1 << 30, "processes": 64, "file_bytes": 64 << 20,
           "open_files": 256, "output_chars": 20_000}  # fmt: skip
 
@@ -138,6 +140,20 @@ def groups_can_be_had() -> bool:
     return group is not None
 
 
+@contextlib.contextmanager
+def without_namespaces(wanted: bool) -> Iterator[None]:
+    """Landlock as it is where a process may make no namespaces, as in most containers."""
+    from lollms_client._sandbox import mechanisms
+
+    true = mechanisms.by_name
+    if wanted:
+        mechanisms.by_name = lambda name: mechanisms.Mechanism(name, True) if true(name) else None
+    try:
+        yield
+    finally:
+        mechanisms.by_name = true
+
+
 def play(world: World, attempt: Attempt, mechanism: str) -> dict[str, Any]:
     """Runs an attempt, and looks at the outside."""
     from lollms_client._sandbox import runner
@@ -167,7 +183,8 @@ def play(world: World, attempt: Attempt, mechanism: str) -> dict[str, Any]:
     began = time.monotonic()
     told: dict[str, Any] = {"escaped": [], "output": "", "returncode": None, "ended": "", "attempts": [], "error": ""}
     try:
-        outcome = runner.run(argv, policy, cwd=str(workspace), mechanism=mechanism)
+        with without_namespaces(mechanism == BARE):
+            outcome = runner.run(argv, policy, cwd=str(workspace), mechanism=mechanism.partition(",")[0])
     except BaseException as error:  # whatever a confined program makes of its caller is what is to be seen
         told["error"] = f"{type(error).__name__}: {error}"
         if not told["error"].startswith("NoConfinementError"):
