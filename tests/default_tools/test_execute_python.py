@@ -12,7 +12,8 @@ import pytest
 from lollms_client._sandbox import mechanisms
 from lollms_client.tools_bindings.lcp import LCPBinding
 
-confined = pytest.mark.skipif(mechanisms.best() is None, reason="this machine has no confinement")
+CONFINED = mechanisms.best() is not None
+confined = pytest.mark.skipif(not CONFINED, reason="this machine has no confinement")
 
 START = "import subprocess; print(subprocess.run(['/bin/echo', 'started'], capture_output=True, text=True).stdout)"
 CONNECT = "import socket; socket.create_connection(('127.0.0.1', {port}), timeout=5).sendall(b'hello'); print('sent')"
@@ -32,12 +33,15 @@ class Person:
 
 @pytest.fixture
 def python(load):
-    """`python(level, handler)`: the tool's function at a level ("" for none configured); its sessions end with the test."""
+    """`python(level, handler)`: the tool's function at a level ("" for none configured); its sessions end with the test.
+
+    Where this machine confines nothing, somebody allows what runs, unless `handler` is False.
+    """
     modules = []
 
     def made(level="", handler=None, **config):
         module = load("execute_python", **({"autonomy_level": level} if level else {}), **config)
-        module.set_confirm_handler(handler)
+        module.set_confirm_handler(Person() if handler is None and not CONFINED else handler or None)
         modules.append(module)
         return module.tool_execute_python
 
@@ -409,7 +413,7 @@ def test_without_confinement_every_run_is_asked_about_and_the_question_says_so(p
     person = Person()
     assert python(level, person)("print(1)")["output"] == "1"
     assert ["there is no confinement here" in label for _, label in person.asked] == [True]
-    refused = python(level)("print(1)")
+    refused = python(level, False)("print(1)")
     assert refused["success"] is False
     assert "nobody can be asked" in refused["error"]
 
@@ -449,6 +453,44 @@ def test_a_session_that_is_ended_loses_its_variables_and_says_so(python):
     assert "variables are lost" in run("while True: pass", session=True, timeout=1)["error"]
     assert "NameError" in run("x", session=True)["error"]
     assert run("exit(0)", session=True)["success"], "an exit ends the script and not the session"
+
+
+def test_a_session_whose_process_is_gone_begins_anew_and_says_so(python):
+    run = python()
+    run("import os, threading\nx = 1\nthreading.Timer(0.3, os._exit, (1,)).start()", session=True)
+    deadline = time.monotonic() + 20
+    while "had ended" not in (result := run("'x' in globals()", session=True))["output"] and time.monotonic() < deadline:
+        if not result["success"]:
+            assert "variables are lost" in result["error"]  # it went while a script ran in it
+            return
+    assert result["output"].startswith("False\n[The session's process had ended")
+
+
+def test_a_session_under_another_level_is_another_session(load):
+    module = load("execute_python", autonomy_level="full_access")
+    module.tool_execute_python("x = 1", session=True)
+    module.init_tools_library({**module._HOST.config, "autonomy_level": "strict"})
+    module.set_confirm_handler(Person())
+    result = module.tool_execute_python("'x' in globals()", session=True)
+    assert result["output"].startswith("False\n[The autonomy level changed")
+    module.close_tools_library()
+
+
+def test_closing_the_library_ends_a_script_that_runs_in_a_session(load):
+    module = load("execute_python", autonomy_level="full_access")
+    results = []
+    thread = threading.Thread(
+        target=lambda: results.append(module.tool_execute_python("open('up', 'w')\nwhile True: pass", session=True))
+    )
+    thread.start()
+    up = Path(module._HOST.config["root_path"], "up")
+    deadline = time.monotonic() + 20
+    while not up.exists() and time.monotonic() < deadline:
+        threading.Event().wait(0.02)
+    module.close_tools_library()
+    thread.join(20)
+    assert results[0]["success"] is False
+    assert module._SESSIONS.count() == 0
 
 
 def test_a_changed_file_is_imported_anew_in_a_session(python, ws):

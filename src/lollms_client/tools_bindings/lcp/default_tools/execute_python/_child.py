@@ -6,6 +6,7 @@ with care, and nothing follows from it but what the model is told.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import json
 import os
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lollms_client._sandbox.output import Kept
 from lollms_client._sandbox.runner import Program
+from lollms_client.errors import SandboxError
 
 if TYPE_CHECKING:
-    from lollms_client._sandbox.policy import Attempt, Outcome, Policy
+    from lollms_client._sandbox.policy import Attempt, Policy
     from lollms_client._tools.calls import Cancelled
 
 __all__ = ["Child", "Question", "Ran", "Script"]
@@ -66,7 +68,6 @@ class Ran:
         notes: Sentences for the model.
         ended: Why the process is gone though it should not be: "" (it is as it should be), "late", "cancelled", "memory",
             "processes" or "died".
-        mechanism: What confined it.
     """
 
     code: int | None = None
@@ -75,7 +76,6 @@ class Ran:
     figures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ended: Literal["", "late", "cancelled", "memory", "processes", "died"] = ""
-    mechanism: str = "none"
 
 
 class Child:
@@ -121,6 +121,9 @@ class Child:
             script: What to run.
             question: Decides about attempts, in the calling thread's context but in another thread.
             cancelled: Ends the process when set.
+
+        Raises:
+            SandboxError: The confinement could not be set up.
         """
         self._question, self._context, self._waited = question, contextvars.copy_context(), 0.0
         order = {
@@ -137,9 +140,23 @@ class Child:
             if ended or not script.session:
                 return self._finish(talk, ended)
             return talk.result("")
+        except BaseException:
+            self.end()
+            raise
         finally:
             self._question = None
             self.used = time.monotonic()
+
+    def alive(self) -> bool:
+        """Whether it can run another script."""
+        try:
+            return self._requests >= 0 and self._program.wait(0) is None
+        except SandboxError:
+            return False
+
+    def stop(self) -> None:
+        """Has the process ended; from any thread, also while a script runs."""
+        self._program.end()
 
     def _ask(self, attempt: Attempt) -> bool:
         question = self._question
@@ -149,8 +166,8 @@ class Child:
         try:
             return self._context.run(question, attempt) and self._question is question
         finally:
-            self._asking_since = 0.0
             self._waited += time.monotonic() - began
+            self._asking_since = 0.0
 
     def _converse(self, talk: _Talk, cancelled: Cancelled | None) -> Literal["", "late", "cancelled", "died"]:
         """Sends the script and takes what comes until the reply is there; else says why there is none."""
@@ -189,10 +206,14 @@ class Child:
 
     def _finish(self, talk: _Talk, ended: Literal["", "late", "cancelled", "died"]) -> Ran:
         """The end of the process, and what it says about itself."""
-        outcome = self.end(talk, at_once=bool(ended))
+        if not ended:
+            self._let_end(talk)
+        self._program.end()
+        outcome = self._program.wait(_LAST_WORDS)
+        self._take_rest(talk)
+        self._close()
         result = talk.result(ended)
         if outcome is not None:
-            result.mechanism = outcome.mechanism
             result.notes += outcome.notes
             if outcome.left_over:
                 result.notes.append(f"Processes that the script left running were ended: {outcome.left_over}.")
@@ -204,21 +225,19 @@ class Child:
                     result.ended = outcome.ended
         return result
 
-    def end(self, talk: _Talk | None = None, *, at_once: bool = True) -> Outcome | None:
-        """Ends the process: at once, or when it has come to its own end in the time that the script has left."""
-        if not at_once:
-            limit = talk.began + talk.seconds if talk is not None else 0.0
-            while self._program.wait(_TICK / 2) is None:
-                if talk is not None:
-                    self._take_rest(talk)
-                if not self._asking_since and time.monotonic() > limit + self._waited:
-                    break
-        self._program.end()
-        outcome = self._program.wait(_LAST_WORDS)
-        if talk is not None:
+    def _let_end(self, talk: _Talk) -> None:
+        """Waits for the process's own end, in the time that the script has left."""
+        while self._program.wait(_TICK / 2) is None:
             self._take_rest(talk)
+            if not self._asking_since and time.monotonic() - talk.began - self._waited > talk.seconds:
+                return
+
+    def end(self) -> None:
+        """Ends the process and waits for that."""
+        self._program.end()
+        with contextlib.suppress(SandboxError):
+            self._program.wait(_LAST_WORDS)
         self._close()
-        return outcome
 
     def _close(self) -> None:
         for name in ("_requests", "_replies", "_output"):

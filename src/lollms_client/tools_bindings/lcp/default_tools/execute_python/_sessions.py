@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Key", "Sessions"]
 
 IDLE = 900.0  # seconds after which a session that nobody used ends
+_STOPPED = 10.0  # seconds for a script to be ended
 
 Key = tuple[str, str]
 """The binding's session and the workspace."""
@@ -31,6 +32,25 @@ class _Held:
     lock: threading.Lock = field(default_factory=threading.Lock)
     child: Child | None = None
     level: str = ""
+
+    def ready(self, level: str, start: Callable[[], Child]) -> tuple[Child, str]:
+        """A process for this level, and what is to be said where it is not the one of the last call."""
+        note = ""
+        if self.child is not None and self.level != level:
+            note = "The autonomy level changed, so this is a new session without the variables of the one before."
+        elif self.child is not None and not self.child.alive():
+            note = "The session's process had ended, so this is a new session without the variables of the one before."
+        if note:
+            self.drop()
+        if self.child is None:
+            self.child, self.level = start(), level
+        return self.child, note
+
+    def drop(self) -> None:
+        """Ends the process."""
+        child, self.child = self.child, None
+        if child is not None:
+            child.end()
 
 
 class Sessions:
@@ -70,20 +90,16 @@ class Sessions:
         if not held.lock.acquire(timeout=script.seconds):
             raise ToolError("Another script runs in this session. Try again, or use session=false.")
         try:
-            anew = held.child is not None and held.level != level
-            if held.child is not None and anew:
-                held.child.end()
-                held.child = None
-            if held.child is None:
-                held.child, held.level = start(), level
-            ran = held.child.run(script, question, cancelled)
+            child, note = held.ready(level, start)
+            ran = child.run(script, question, cancelled)
             if ran.ended:
-                held.child = None
                 ran.notes.append("The session's variables are lost; the next call begins a new one.")
-            if anew:
-                ran.notes.append("The autonomy level changed, so this is a new session without the variables of the one before.")
+            if note:
+                ran.notes.append(note)
             return ran
         finally:
+            if held.child is not None and not held.child.alive():
+                held.drop()
             held.lock.release()
             self._watch()
 
@@ -97,8 +113,7 @@ class Sessions:
             if held.lock.acquire(blocking=False):  # else a script runs in it
                 try:
                     if held.child is not None and time.monotonic() - held.child.used >= self.idle:
-                        held.child.end()
-                        held.child = None
+                        held.drop()
                 finally:
                     held.lock.release()
 
@@ -132,7 +147,11 @@ def _look(where: weakref.ref[Sessions]) -> None:
 
 def _end_all(held: dict[Key, _Held]) -> None:
     for one in list(held.values()):
-        child, one.child = one.child, None
-        if child is not None:
-            child.end()
+        if (running := one.child) is not None:
+            running.stop()
+        if one.lock.acquire(timeout=_STOPPED):  # else a script is still on its way out, and its process with it
+            try:
+                one.drop()
+            finally:
+                one.lock.release()
     held.clear()
