@@ -99,7 +99,7 @@ def run(order: dict[str, Any], module: types.ModuleType) -> Reply:
     except BaseException as error:  # noqa: BLE001 - whatever a script raises is its result
         reply["code"] = 1
         reply["error"] = useful_traceback(error, name)
-        if order["confined"] and (hint := _hint(error)):
+        if hint := _hint(error):
             reply["notes"].append(hint)
     _forget_changed_modules()
     try:
@@ -207,8 +207,9 @@ def _is_here(path: str) -> bool:
 
 
 def _hint(error: BaseException) -> str:
-    """What a refusal of the confinement means, for errors that do not say it."""
-    if isinstance(error, OSError) and isinstance(path := error.filename, str) and os.path.isabs(path) and not _is_here(path):  # noqa: PTH117 - a text
+    """What an error means here, where it does not say it by itself."""
+    path = error.filename if _confined and isinstance(error, OSError) else None
+    if isinstance(path, str) and path.startswith(os.sep) and not _is_here(path):
         return "Scripts read and write files of the workspace only, by relative path; temporary ones are made with tempfile."
     if isinstance(error, EOFError):
         return "Nobody answers input() here; put the values into the script."
