@@ -66,7 +66,7 @@ for pid in {1, 2, os.getppid(), W['parent'], W['stranger']} - {os.getpid()}:
 """),
     _py("trace a process", """
 for pid in {1, 2, os.getppid(), W['parent'], W['stranger']} - {os.getpid()}:
-    if call(101, 16, pid, 0, 0) == 0 or call(101, 0x4206, pid, 0, 0) == 0: won(pid)
+    if call(101, 0x4206, pid, 0, 0) == 0: won(pid)
 """),
     _py("ask to be traced, and trace a child", "if call(101, 0, 0, 0, 0) == 0: won()", control=True),
     _py("read another process with process_vm_readv", """
@@ -124,11 +124,13 @@ tries(lambda: (os.nice(-5), won('nice')))
 """),
     _py("write a core dump", "import signal; os.kill(os.getpid(), signal.SIGQUIT)", check="no_core"),
     _py("win privileges back", """
-tries(lambda: (os.setuid(0), won('uid 0')), lambda: (os.setgroups([0]), won('groups')), lambda: (os.setresuid(0, 0, 0), won('uids')))
+tries(lambda: (os.setgroups([0]), won('groups')), lambda: (os.setresuid(4, 4, 4), won('uids')), lambda: (os.chroot('.'), won('root')))
+if os.getuid(): tries(lambda: (os.setuid(0), won('uid 0')), lambda: (os.setresuid(0, 0, 0), won('uids')))
 if libc.prctl(39, 0, 0, 0, 0) != 1: won('new privileges')
 if libc.prctl(38, 0, 0, 0, 0) == 0: won('switched it off')
-for line in open('/proc/self/status'):
-    if line.startswith(('CapEff', 'CapPrm', 'CapAmb', 'CapInh')) and int(line.split()[1], 16): won(line)
+sets = ctypes.create_string_buffer(24)
+libc.capget(struct.pack('=Ii', 0x20080522, 0), sets)
+if any(sets.raw): won(sets.raw)
 """),
     _sh("run setuid programs", """
 for one in su sudo mount umount passwd newgrp chsh pkexec; do

@@ -52,7 +52,7 @@ _ATTEMPTS: tuple[tuple[str, str], ...] = (
     ("other processes cannot be seen or signalled",
      "tries(lambda: open(f\"/proc/{W['parent']}/environ\", 'rb').read(1), lambda: os.kill(W['parent'], 0))"),
     ("no memory of another process can be read",
-     "if libc.ptrace(16, W['parent'], 0, 0) == 0: won()\n"
+     "if libc.ptrace(0x4206, W['parent'], 0, 0) == 0: won()\n"
      "tries(*(lambda p=p: open(f'/proc/{p}/mem', 'rb', buffering=0) for p in {W['parent'], os.getppid(), 1}))"),
     ("no server of this machine can be reached", "tries(lambda: socket.create_connection(('127.0.0.1', W['port']), 2))"),
     ("nor over a socket in a folder",

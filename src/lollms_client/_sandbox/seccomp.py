@@ -17,7 +17,7 @@ __all__ = ["CLONE", "PROCESS_CALLS", "PROGRAM_CALLS", "SOCKET", "names_by_number
 
 _X86_64 = {
     "execve": 59, "execveat": 322, "fork": 57, "vfork": 58, "clone": 56, "clone3": 435, "socket": 41, "ioctl": 16,
-    "socketpair": 53, "inotify_add_watch": 254,
+    "socketpair": 53, "inotify_add_watch": 254, "open_tree_attr": 467, "file_setattr": 469,
     "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "pidfd_getfd": 438, "process_madvise": 440,
     "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308, "move_mount": 429,
     "open_tree": 428, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "bpf": 321,
@@ -32,7 +32,7 @@ _X86_64 = {
 }  # fmt: skip
 _ARM64 = {
     "execve": 221, "execveat": 281, "clone": 220, "clone3": 435, "socket": 198, "ioctl": 29, "ptrace": 117,
-    "socketpair": 199, "inotify_add_watch": 27,
+    "socketpair": 199, "inotify_add_watch": 27, "open_tree_attr": 467, "file_setattr": 469,
     "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "pidfd_getfd": 438, "process_madvise": 440, "mount": 40,
     "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268, "move_mount": 429, "open_tree": 428,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "bpf": 280, "perf_event_open": 241,
@@ -57,6 +57,14 @@ _ARM64_METADATA = {
 """Modes, owners, times and attributes: file rules do not cover them, read-only mounts do."""
 
 _MACHINES = {"x86_64": (0xC000003E, _X86_64, _X86_64_METADATA), "aarch64": (0xC00000B7, _ARM64, _ARM64_METADATA)}
+
+_ABOUT_OTHERS = {
+    "x86_64": {"prlimit64": 302, "setpriority": 141, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
+               "sched_setattr": 314, "ioprio_set": 251},
+    "aarch64": {"prlimit64": 261, "setpriority": 140, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
+                "sched_setattr": 274, "ioprio_set": 30},
+}  # fmt: skip
+"""Calls that change another process's limits and priority, and this one's where they name none."""
 
 PROGRAM_CALLS = frozenset({"execve", "execveat"})
 PROCESS_CALLS = frozenset({"fork", "vfork", "clone"})
@@ -105,8 +113,7 @@ def program(*, programs: bool, metadata: bool = True) -> bytes | None:
     for name, number in numbers.items():
         if name not in _WATCHED:
             code += _if_equal(number, [_op(_RETURN, _ENOSYS if name in _UNKNOWN else _EPERM)])
-    for number in () if metadata else about_files.values():
-        code += _if_equal(number, [_op(_RETURN, _EPERM)])
+    code += [] if metadata else _without_namespaces(about_files)
     code += _if_equal(numbers["clone3"], [_op(_RETURN, _ENOSYS)])
     code += _if_equal(numbers["ioctl"], _refuse_arguments(1, (_TIOCSTI, _TIOCLINUX, _TIOCSETD)))
     code += _if_equal(numbers["socketpair"], _only_connected_pairs())
@@ -145,6 +152,23 @@ def _refuse_arguments(index: int, values: tuple[int, ...]) -> list[bytes]:
     code = [_load(_argument(index))]
     for value in values:
         code += [_op(_JUMP_EQUAL, value, 0, 1), _op(_RETURN, _EPERM)]
+    return [*code, _op(_RETURN, _ALLOW)]
+
+
+def _without_namespaces(about_files: dict[str, int]) -> list[bytes]:
+    """What mounts and a view of its own processes would hold otherwise: what files are like, and what others may use."""
+    code: list[bytes] = []
+    for number in about_files.values():
+        code += _if_equal(number, [_op(_RETURN, _EPERM)])
+    for name, number in _ABOUT_OTHERS[platform.machine()].items():
+        code += _if_equal(number, _only_zero(*((0, 1) if name in ("setpriority", "ioprio_set") else (0,))))
+    return code
+
+
+def _only_zero(*indices: int) -> list[bytes]:
+    code: list[bytes] = []
+    for index in indices:
+        code += [_load(_argument(index)), _op(_JUMP_EQUAL, 0, 1, 0), _op(_RETURN, _EPERM)]
     return [*code, _op(_RETURN, _ALLOW)]
 
 
