@@ -101,6 +101,7 @@ class Program:
         pass_fds: Descriptors that it inherits, and no others.
         ask: Decides about attempts, in the watching thread.
         mechanism: As for `run`.
+        on_output: Gets the output as it comes, in the watching thread.
 
     Raises:
         NoConfinementError: As for `run`.
@@ -116,7 +117,9 @@ class Program:
         pass_fds: Sequence[int] = (),
         ask: Ask | None = None,
         mechanism: str | None = None,
+        on_output: OnOutput | None = None,
     ) -> None:
+        self._on_output = on_output
         self._chosen = _chosen(mechanism)
         self._stop = threading.Event()
         self._begun = threading.Event()
@@ -138,7 +141,7 @@ class Program:
                 running.start(b"", Path(private), pass_fds)
                 self._running = running
                 self._begun.set()
-                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, None), policy, before)
+                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, self._on_output), policy, before)
         except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
             self._error = error
         finally:

@@ -1,0 +1,1 @@
+"""Shell commands of the workspace, as tools."""

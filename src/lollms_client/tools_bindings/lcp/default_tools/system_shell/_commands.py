@@ -1,0 +1,277 @@
+"""Whether a shell command only reads: each of its parts is looked at, and what is not understood counts as more than reading.
+
+This decides alone whether a person is asked; what a command can do is held by the operating system whatever is decided here. So
+the grammar is a small part of the shell's: words, quotes, pipes and lists of commands. Variables, substitutions, groups, jobs,
+here-documents, assignments and redirections into files all count as more.
+
+Source: tool guide §5; POSIX.1-2024, Shell Command Language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lollms_client.errors import ToolError
+
+__all__ = ["Verdict", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found.
+
+    Attributes:
+        why: Why a person is to be asked, in words; "" where nobody needs to be.
+        names: The commands that are run, where all of it was understood; empty where it was not.
+    """
+
+    why: str
+    names: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is to be asked."""
+        return bool(self.why)
+
+
+@dataclass(slots=True)
+class _Word:
+    text: str = ""
+    begun: bool = False
+    globs: bool = False  # an unquoted pattern: file names may come in its place
+    leads: bool = False  # … and they stand at its beginning, where a name could be an option
+
+
+@dataclass(slots=True)
+class _Part:
+    words: list[_Word] = field(default_factory=list)
+
+
+class _More(ToolError):
+    """Something that is more than reading, or not understood; it ends the reading, and never leaves this module."""
+
+
+def judge(command: str) -> Verdict:
+    """Looks at a command line.
+
+    Args:
+        command: As it would be given to a shell.
+
+    Returns:
+        What was found: nobody is asked only where every part is known to read, with options that are known.
+    """
+    try:
+        parts = _Reader(command).parts()
+    except _More as more:
+        return Verdict(str(more))
+    names = tuple(dict.fromkeys(part.words[0].text for part in parts))
+    for part in parts:
+        if why := _more_than_reading(part):
+            return Verdict(why, names)
+    return Verdict("", names)
+
+
+_SEPARATORS = ("&&", "||", ";", "|", "\n")
+_UNREAD: Mapping[str, str] = {
+    **dict.fromkeys("$`", "it uses variables or substitutions"),
+    **dict.fromkeys("(){}", "it groups commands"),
+    "&": "it starts something in the background",
+    "!": "it negates a command",
+    "#": "it holds a comment",
+}
+_ODD = "it redirects in a way that is not understood"
+_HARMLESS_TARGETS = ("/dev/null", "&1", "&2")
+
+
+class _Reader:
+    """Reads a command line into its parts, or gives up."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._parts: list[_Part] = []
+        self._part, self._word = _Part(), _Word()
+
+    def parts(self) -> list[_Part]:
+        """The simple commands, in order.
+
+        Raises:
+            _More: It holds something else.
+        """
+        while self._at < len(self._text):
+            self._step()
+        self._end_part(last=True)
+        if not self._parts:
+            raise _More("it holds no command")
+        return self._parts
+
+    def _step(self) -> None:
+        here = self._text[self._at]
+        if separator := next((s for s in _SEPARATORS if self._text.startswith(s, self._at)), ""):
+            self._at += len(separator)
+            self._end_part()
+        elif here in "<>":
+            self._redirect()
+        elif here in " \t":
+            self._at += 1
+            self._end_word()
+        elif here == "'":
+            self._word.text += self._until("'")
+            self._word.begun = True
+        elif here == '"':
+            self._double()
+        elif here == "\\":
+            self._escape()
+        elif here in _UNREAD or not here.isprintable():
+            raise _More(_UNREAD.get(here, "it holds a control character"))
+        else:
+            self._plain(here)
+
+    def _plain(self, here: str) -> None:
+        if here in "*?[":
+            self._word.leads |= not self._word.begun
+            self._word.globs = True
+        self._word.text += here
+        self._word.begun = True
+        self._at += 1
+
+    def _until(self, end: str) -> str:
+        close = self._text.find(end, self._at + 1)
+        if close < 0:
+            raise _More("a quote is not closed")
+        inside = self._text[self._at + 1 : close]
+        self._at = close + 1
+        return inside
+
+    def _double(self) -> None:
+        inside = self._until('"')
+        if any(c in inside for c in "$`\\!"):
+            raise _More("it uses variables or substitutions")
+        self._word.text += inside
+        self._word.begun = True
+
+    def _escape(self) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        if not following or not following.isprintable():
+            raise _More("it ends a line in a backslash")
+        self._word.text += following
+        self._word.begun = True
+        self._at += 2
+
+    def _redirect(self) -> None:
+        """A redirection to nowhere or between the two outputs, or from a file; all else writes."""
+        digit = self._word.text if self._word.begun and self._word.text.isdecimal() else ""
+        if self._word.begun and not digit:
+            self._end_word()
+        here = self._text[self._at]
+        self._at += 1
+        if self._text[self._at : self._at + 1] in ("<", ">", "(", "|"):
+            raise _More("it writes into a file" if self._text[self._at - 1 : self._at + 1] == ">>" else _ODD)
+        if digit not in ("", "1", "2"):
+            raise _More(_ODD)
+        self._word = _Word()
+        while self._text[self._at : self._at + 1] in (" ", "\t"):
+            self._at += 1
+        start = self._at
+        while self._at < len(self._text) and self._text[self._at] not in " \t\n;|<>'\"\\$`(){}*?[!#":
+            if self._text[self._at] == "&" and self._at != start:
+                break
+            self._at += 1
+        target = self._text[start : self._at]
+        if here == "<" and target and not target.startswith("&") and not digit:
+            return
+        if here == ">" and target in _HARMLESS_TARGETS:
+            return
+        raise _More("it writes into a file" if here == ">" else _ODD)
+
+    def _end_word(self) -> None:
+        if self._word.begun:
+            self._part.words.append(self._word)
+        self._word = _Word()
+
+    def _end_part(self, *, last: bool = False) -> None:
+        self._end_word()
+        if self._part.words:
+            self._parts.append(self._part)
+        elif not last and self._parts:
+            return  # an empty line, or two separators: the shell says what is wrong with them
+        self._part = _Part()
+
+
+# ---- what reads ---------------------------------------------------------------------------------------------------------------
+
+Check = Callable[[list[str]], str]
+
+
+def _nothing_wrong(arguments: list[str]) -> str:
+    return ""
+
+
+def _without(short: str = "", *long: str, operands: int | None = None) -> Check:
+    """Without these options; a long one may be shortened, a short one may stand among others."""
+
+    def check(arguments: list[str]) -> str:
+        plain = 0
+        for at, word in enumerate(arguments):
+            if word == "--":
+                plain += len(arguments) - at - 1
+                break
+            name = word.partition("=")[0]
+            if word.startswith("--") and any(option.startswith(name) for option in long):
+                return f"the option {name}"
+            if word.startswith("-") and not word.startswith("--") and set(word[1:]) & set(short):
+                return f"the option {word}"
+            plain += not word.startswith("-")
+        return f"more than {operands} names, the last of which it writes" if operands is not None and plain > operands else ""
+
+    return check
+
+
+def _find(arguments: list[str]) -> str:
+    acting = ("-exec", "-ok", "-delete", "-fprint", "-fls")
+    return next((f"the action {word}" for word in arguments if word.startswith(acting)), "")
+
+
+_GIT_READS = frozenset({"status", "log", "diff", "show", "ls-files", "ls-tree", "rev-parse", "blame", "describe", "shortlog"})
+_git_options = _without("O", "--output", "--ext-diff", "--textconv", "--open-files-in-pager", "--exec", "--upload-pack")
+
+
+def _git(arguments: list[str]) -> str:
+    if not arguments or arguments[0] not in _GIT_READS:
+        return f"git {arguments[0] if arguments else ''}".strip()
+    return _git_options(arguments[1:])
+
+
+_PLAIN = (
+    "cat", "head", "tail", "wc", "ls", "pwd", "echo", "printf", "true", "false", "test", "basename", "dirname", "realpath",
+    "readlink", "stat", "du", "df", "nl", "tac", "rev", "cut", "tr", "paste", "join", "comm", "fold", "fmt", "expand",
+    "unexpand", "column", "od", "hexdump", "strings", "cmp", "diff", "md5sum", "sha1sum", "sha224sum", "sha256sum",
+    "sha384sum", "sha512sum", "b2sum", "cksum", "seq", "uname", "whoami", "id", "printenv", "which", "type", "cd", "sleep",
+    "grep", "egrep", "fgrep", "jq", "nproc", "uptime", "groups", "tty", "locale", "arch",
+)  # fmt: skip
+_READS: Mapping[str, Check] = {
+    **dict.fromkeys(_PLAIN, _nothing_wrong),
+    "sort": _without("oT", "--output", "--compress-program", "--temporary-directory", "--files0-from"),
+    "uniq": _without(operands=1),
+    "date": _without("s", "--set"),
+    "file": _without("C", "--compile"),
+    "tree": _without("oR", "--output"),
+    "rg": _without("z", "--pre", "--pre-glob", "--hostname-bin", "--search-zip"),
+    "find": _find,
+    "git": _git,
+}
+
+
+def _more_than_reading(part: _Part) -> str:
+    first, rest = part.words[0], part.words[1:]
+    name = first.text
+    if first.globs or "=" in name or "/" in name:
+        return f"{name!r} is no plain name of a command"
+    check = _READS.get(name)
+    if check is None:
+        return f"{name!r} may do more than read"
+    if check is not _nothing_wrong and any(word.leads for word in rest):
+        return f"a pattern may stand for an option of {name!r}"
+    if wrong := check([word.text for word in rest]):
+        return f"{name!r} with {wrong} may do more than read"
+    return ""

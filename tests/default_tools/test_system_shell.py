@@ -1,0 +1,148 @@
+"""The shell library: what runs, what is asked about, what comes back, what is left behind."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from lollms_client._sandbox import mechanisms
+from lollms_client.tools_bindings.lcp import LCPBinding
+from lollms_client.tools_bindings.lcp.default_tools.system_shell._commands import judge
+
+confined = pytest.mark.skipif(mechanisms.best() is None, reason="this machine has no confinement")
+
+
+class Person:
+    def __init__(self, *answer):
+        self.answer = answer or ("allow", "")
+        self.asked = []
+
+    def __call__(self, source, script_label, argv=None):
+        self.asked.append((source, script_label))
+        return self.answer
+
+
+@pytest.fixture
+def person():
+    return Person()
+
+
+@pytest.fixture
+def shell(load, person, ws):
+    module = load("system_shell", confirm_handler=person)
+    yield module
+    module.close_tools_library()
+
+
+def test_both_outputs_come_in_order_with_the_exit_status(shell):
+    result = shell.tool_system_shell("echo one; echo two >&2; echo three; exit 3")
+    assert result["error"].split("\n") == ["one", "two", "three", "[exit status 3]"]
+    assert result["return_code"] == 3
+    assert shell.tool_system_shell("echo fine")["output"] == "fine"
+
+
+@confined
+def test_a_command_that_reads_runs_unasked_in_a_workspace_that_it_cannot_change(shell, person, ws, monkeypatch):
+    (ws / "a.txt").write_text("alpha\n")
+    assert shell.tool_system_shell("cat a.txt | wc -l")["output"].strip() == "1"
+    assert person.asked == []
+    monkeypatch.setattr(shell, "judge", lambda command: judge("ls"))  # whatever the judgement missed
+    result = shell.tool_system_shell("echo x > made")
+    assert "Read-only" in result["error"] or "Permission denied" in result["error"]
+    assert not (ws / "made").exists()
+
+
+def test_what_changes_something_is_asked_about_and_told_why(shell, person, ws):
+    assert shell.tool_system_shell("echo x > made")["success"]
+    assert (ws / "made").read_text() == "x\n"
+    ((source, label),) = person.asked
+    assert source == "echo x > made"
+    assert "it writes into a file" in label
+
+
+def test_a_refusal_is_told_with_its_reason(shell, person, ws):
+    person.answer = ("reject", "keep it")
+    result = shell.tool_system_shell("rm -rf .")
+    assert "keep it" in result["error"]
+    person.answer = ("maybe", "")
+    assert not shell.tool_system_shell("touch x")["success"]
+    assert not (ws / "x").exists()
+
+
+def test_what_the_operator_puts_in_its_place_is_what_runs(shell, person, ws):
+    person.answer = ("allow", "", {"command": "touch other"})
+    shell.tool_system_shell("touch made")
+    assert [p.name for p in ws.iterdir()] == ["other"]
+
+
+def test_always_is_for_the_same_commands_and_nothing_that_follows_them(shell, person, ws):
+    person.answer = ("always", "")
+    shell.tool_system_shell("touch a")
+    shell.tool_system_shell("touch b")
+    assert len(person.asked) == 1
+    shell.tool_system_shell("touch c; rm a")
+    shell.tool_system_shell("touch $(echo d)")
+    shell.tool_system_shell("touch $(echo e)")
+    assert len(person.asked) == 4, "another command, and what is not understood each time"
+
+
+def test_variables_are_asked_about_and_reach_the_command(shell, person):
+    result = shell.tool_system_shell("printenv TEA", environment={"TEA": "assam"})
+    assert result["output"] == "assam"
+    assert person.asked == [("TEA='assam' printenv TEA", "system_shell: run printenv (it sets environment variables)")]
+
+
+def test_the_hosts_own_variables_stay_with_the_host(shell, monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "abc123")
+    assert "abc123" not in str(shell.tool_system_shell("printenv"))
+
+
+def test_it_works_in_a_folder_of_the_workspace_and_in_no_other(shell, ws):
+    (ws / "sub").mkdir()
+    assert shell.tool_system_shell("pwd", working_directory="sub")["output"] == str(ws / "sub")
+    for wrong in ("..", "/etc", "missing"):
+        assert not shell.tool_system_shell("pwd", working_directory=wrong)["success"]
+
+
+@confined
+def test_an_approved_command_still_changes_nothing_outside_the_workspace(shell, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "made"
+    result = shell.tool_system_shell(f"echo x > {outside}; touch inside")
+    assert not outside.exists()
+    assert result["success"]
+
+
+def test_what_is_left_behind_does_not_hold_the_call_and_is_ended(shell):
+    began = time.monotonic()
+    result = shell.tool_system_shell("sleep 60 & echo done")
+    assert time.monotonic() - began < 20
+    assert result["output"].startswith("done\n[1 of its processes still ran")
+
+
+def test_a_command_ends_at_its_deadline(shell):
+    result = shell.tool_system_shell("trap '' TERM; echo begun; sleep 60", timeout=1)
+    assert "begun" in result["error"]
+    assert "took longer than 1 seconds" in result["error"]
+
+
+def test_a_background_command_is_listed_heard_and_ended(shell):
+    assert shell.tool_system_shell("echo up; sleep 600", background=True)["output"] == "Started in the background as job 1."
+    deadline = time.monotonic() + 20
+    while "up" not in shell.tool_shell_job_output("1")["output"]:
+        assert time.monotonic() < deadline
+    assert "running for" in shell.tool_shell_jobs()["output"]
+    assert "ended from here" in shell.tool_shell_stop("1")["output"]
+    assert "There is: 1" in shell.tool_shell_stop("7")["error"]
+
+
+def test_the_gate_and_the_library_ask_once_together_in_strict(tmp_path, person):
+    with LCPBinding(confirm_handler=person, autonomy_level="strict", workspace_path=tmp_path) as binding:
+        assert binding.execute_tool("tool_system_shell", {"command": "echo hi"})["output"] == "hi"
+    assert len(person.asked) == 1
+
+
+def test_without_confinement_everything_is_asked_about_and_the_question_says_so(shell, person, monkeypatch):
+    monkeypatch.setattr(mechanisms, "best", lambda: None)
+    assert shell.tool_system_shell("echo hi")["output"] == "hi"
+    assert "there is no confinement here" in person.asked[0][1]
