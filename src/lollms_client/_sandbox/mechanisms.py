@@ -134,9 +134,7 @@ def _landlock() -> Mechanism:
 
 
 def _seatbelt() -> Mechanism:
-    lacks = "this is not macOS" if platform.system() != "Darwin" else "" if shutil.which("sandbox-exec") else "no sandbox-exec"
-    lacks = lacks or _works(Mechanism("seatbelt", True))
-    return Mechanism("seatbelt", not lacks, lacks)
+    return Mechanism("seatbelt", False, "its rules are not written yet" if platform.system() == "Darwin" else "this is not macOS")
 
 
 # ---- what a policy means in paths ----------------------------------------------------------------------------------------------
