@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall, waiting_for_a_person
+from .secrets import hear
 
 if TYPE_CHECKING:
     from .gate import Gate
@@ -127,7 +128,12 @@ class GuardedInteraction:
         except Exception as error:  # noqa: BLE001 - a handler that fails has got no answer
             _log_failure(error, "The user interaction handler failed for the library %s", self._library)
             return None
-        return answer if answer is None or isinstance(answer, str) else str(answer)
+        if answer is None:
+            return None
+        text = answer if isinstance(answer, str) else str(answer)
+        if isinstance(request, dict) and request.get("type") == "secret":
+            hear(text)
+        return text
 
 
 def _of_call(call: RunningCall | None, attribute: str) -> Any:

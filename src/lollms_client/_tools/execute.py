@@ -15,6 +15,7 @@ from .calls import ConfirmHandler, RunningCall
 from .gate import Gate, GateCall, Pending, Reject
 from .normalise import failure, normalise
 from .plan import CallPlan
+from .secrets import without_secrets
 from .spec import DEFAULT_LIMIT
 
 __all__ = ["CarryOut", "Order", "call_tool", "execute", "failure"]
@@ -113,7 +114,7 @@ def _carried_out(order: Order, arguments: dict[str, Any], warnings: list[str], c
         return failure(str(error), status_code=error.status_code)
     if outcome != "done":
         return _unfinished(name, outcome, order.ends_with_deadline)
-    answer: dict[str, Any] = result
+    answer: dict[str, Any] = without_secrets(result)
     if warnings:
         answer["warnings"] = [*warnings, *_list(answer.get("warnings"))]
     return answer
