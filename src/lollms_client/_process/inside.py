@@ -25,7 +25,7 @@ def die_with_parent() -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever loses its own below this process, so that it can be found (Linux; elsewhere nothing happens)."""
+    """Become the parent of whatever loses its own below this process, so that it is found (Linux; elsewhere nothing)."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

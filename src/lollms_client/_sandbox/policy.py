@@ -97,7 +97,7 @@ class Outcome:
         output: Standard output and error together, in the order in which they came, without terminal controls.
         cut: Characters of output that were not kept.
         attempts: What it tried and was not allowed by its policy, each kind and thing once.
-        ended: Why it was ended from here: "" (it was not), "late", "cancelled", "memory" or "processes".
+        ended: Why it was ended: "" (it ended by itself), "late", "cancelled" or "memory".
         left_over: How many of its processes outlived its first one and were ended with it.
         mechanism: What confined it: "bubblewrap", "landlock", "seatbelt" or "none".
         notes: What else a person and the model should hear, in sentences.
@@ -108,7 +108,7 @@ class Outcome:
     output: str
     cut: int = 0
     attempts: tuple[Attempt, ...] = ()
-    ended: Literal["", "late", "cancelled", "memory", "processes"] = ""
+    ended: Literal["", "late", "cancelled", "memory"] = ""
     left_over: int = 0
     mechanism: str = "none"
     notes: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from .._process.trees import kill_tree
 from ..errors import NoConfinementError, SandboxError
 from . import mechanisms, seccomp
+from .cgroups import Group
 from .leftovers import remove, set_aside, trusted_now
 from .mechanisms import Mechanism
 from .output import Kept, clean
@@ -225,12 +226,15 @@ class _Run:
         self._waited = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._failure = b""  # what the launcher says that hindered it
+        self._group: Group | None = None
+        self._starved = self._crowded = False  # it ran out of memory; it was refused a process
         self.confined = mechanism.name != "none"
 
     # ---- the start ------------------------------------------------------------------------------------------------------------
 
     def start(self, stdin: bytes, private: Path, pass_fds: tuple[int, ...] = ()) -> None:
         """Starts the launcher with its order; the program inherits `pass_fds`."""
+        self._group = Group.create(self._policy.caps.memory_bytes, self._policy.caps.processes)
         ours, theirs = socket.socketpair()
         status_read, status_write = os.pipe()
         output_read, output_write = os.pipe()
@@ -264,11 +268,13 @@ class _Run:
                 os.close(descriptor)
 
     def _before(self) -> list[str]:
-        if self._mechanism.name == "bubblewrap":
-            from .bubblewrap import command
+        """What stands before the launcher: the way into the group, and the program that makes its view of the files."""
+        group = self._group.command() if self._group is not None else []
+        if self._mechanism.name != "bubblewrap":
+            return group
+        from .bubblewrap import command
 
-            return command(self._policy, self._private, _LAUNCHER)
-        return []
+        return [*group, *command(self._policy, self._private, _LAUNCHER)]
 
     def _order(self, listener_pipe: int, status_pipe: int) -> dict[str, Any]:
         policy, mechanism = self._policy, self._mechanism
@@ -297,7 +303,7 @@ class _Run:
             "caps": {
                 name: getattr(caps, name) for name in ("cpu_seconds", "file_bytes", "open_files", "memory_bytes", "processes")
             },
-            "limit_memory": sys.platform.startswith("linux"),
+            "limit_memory": sys.platform.startswith("linux") and self._group is None,
             "limit_processes": mounts,
         }
 
@@ -406,6 +412,9 @@ class _Run:
             self._supervisor.close()
         for descriptor in (self._status, self._output):
             os.close(descriptor)
+        if self._group is not None:
+            self._starved, self._crowded = self._group.out_of_memory(), self._group.hit_process_limit()
+            self._group.close()
 
     def _outcome(self, status: tuple[int, int] | None, ended: Any, seconds: float) -> Outcome:
         text, cut = self._kept.text()
@@ -416,7 +425,10 @@ class _Run:
                 raise SandboxError(f"The confinement ({self._mechanism.name}) could not be set up: {said}")
             code, left = (os.waitstatus_to_exitcode(status[0]) if status[0] != -1 else -signal.SIGKILL), status[1]
         attempts = tuple(self._supervisor.attempts.values()) if self._supervisor is not None else ()
-        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, (), seconds)
+        if self._starved and not ended and code != 0:
+            ended = "memory"
+        notes = (f"It may have {self._policy.caps.processes} processes, and was refused another one.",) if self._crowded else ()
+        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, notes, seconds)
 
 
 def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: set[str]) -> Outcome:

@@ -66,8 +66,8 @@ class Ran:
         error: The useful part of its traceback, "" for none.
         figures: Files of figures that it left open, as the process says.
         notes: Sentences for the model.
-        ended: Why the process is gone though it should not be: "" (it is as it should be), "late", "cancelled", "memory",
-            "processes" or "died".
+        ended: Why the process is gone though it should not be: "" (it is as it should be), "late", "cancelled", "memory" or
+            "died".
     """
 
     code: int | None = None
@@ -75,7 +75,7 @@ class Ran:
     error: str = ""
     figures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    ended: Literal["", "late", "cancelled", "memory", "processes", "died"] = ""
+    ended: Literal["", "late", "cancelled", "memory", "died"] = ""
 
 
 class Child:
@@ -221,8 +221,8 @@ class Child:
                 result.code = outcome.returncode
                 # What it said before it was ready to say anything elsewhere: an interpreter that cannot start.
                 result.output += outcome.output
-                if outcome.ended in ("memory", "processes"):
-                    result.ended = outcome.ended
+                if outcome.ended == "memory":
+                    result.ended = "memory"
         return result
 
     def _let_end(self, talk: _Talk) -> None:

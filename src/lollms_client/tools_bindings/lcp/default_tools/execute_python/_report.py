@@ -111,8 +111,6 @@ def _why(ran: Ran, seconds: float) -> str:
             return "It was ended, because the call was cancelled."
         case "memory":
             return "It was ended, because it took more memory than there is for it. Work on less at once."
-        case "processes":
-            return "It was ended, because it started more processes than it may."
         case _ if ran.code is not None and ran.code < 0:
             return f"The interpreter was ended by signal {-ran.code}."
         case _:

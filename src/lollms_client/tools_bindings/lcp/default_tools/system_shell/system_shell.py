@@ -244,12 +244,17 @@ def _confined() -> bool:
     return mechanisms.best() is not None
 
 
+_ENDS = {
+    "late": "it took longer than {} seconds",
+    "cancelled": "the caller gave up",
+    "memory": "it used more memory than it may",
+}
+
+
 def _result(outcome: Outcome, seconds: int, *, reads: bool) -> dict[str, Any]:
     notes = list(outcome.notes)
     if outcome.ended:
-        why = {"late": f"it took longer than {seconds} seconds", "cancelled": "the caller gave up"}.get(
-            outcome.ended, outcome.ended
-        )
+        why = _ENDS[outcome.ended].format(seconds)
         notes.append(f"The command and all that it started were ended: {why}.")
     elif outcome.left_over:
         notes.append(f"{outcome.left_over} of its processes still ran when it ended, and were ended; background=true keeps them.")

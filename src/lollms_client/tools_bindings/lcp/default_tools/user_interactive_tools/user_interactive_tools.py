@@ -17,7 +17,7 @@ TOOL_LIBRARY_NAME = "Questions"
 TOOL_LIBRARY_DESC = "Asks the person for text, for a secret, or for a choice."
 TOOL_LIBRARY_ICON = "💬"
 
-TOOL_EFFECTS = {name: ["read"] for name in ("tool_ask_for_text", "tool_ask_for_secret", "tool_ask_for_choice")}
+TOOL_EFFECTS = {"tool_ask_for_text": ["read"], "tool_ask_for_secret": ["read"], "tool_ask_for_choice": ["read"]}
 
 _Handler = Callable[[dict[str, Any]], Any]
 _HANDLER: _Handler | None = None
