@@ -11,10 +11,11 @@ from typing import Any
 
 from ._bindings.base import LollmsBaseBinding
 from ._bindings.manager import BindingManager
+from ._tools.audit import read_audit
 from ._tools.calls import ConfirmHandler, InteractionHandler
 from ._tools.spec import ToolSpec
 
-__all__ = ["LollmsTOOLBindingManager", "LollmsToolBinding"]
+__all__ = ["LollmsTOOLBindingManager", "LollmsToolBinding", "read_audit"]
 
 
 class LollmsToolBinding(LollmsBaseBinding, ABC):

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .audit import Note
 from .calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall, waiting_for_a_person
 from .secrets import hear
 
@@ -84,19 +85,37 @@ class GuardedConfirm:
         call = CURRENT.get()
         tool, session = (call.name, call.session) if call is not None else (self._library, "")
         if call is not None and call.granted and self._granted(call, source, argv):
-            return "allow", ""
+            return "allow", ""  # noted when it was asked
         kind = f"asked by the tool: {script_label}"
+        by, decision, reason = self._decide(session, tool, kind, (source, script_label, argv))
+        Note(
+            tool=tool,
+            session=session,
+            kind=kind,
+            by=by,
+            decision="reject" if decision == "reject" else "allow",
+            arguments=fingerprint(tool, source),
+            reason=reason,
+        ).write()
+        return decision, reason
+
+    def _decide(self, session: str, tool: str, kind: str, question: tuple[str, str, list[Any] | None]) -> tuple[str, str, str]:
+        """Who decided, what, and why."""
         if self._gate.remembers(session, tool, kind):
-            return "allow", ""
-        handler = _of_call(call, "confirm_handler") or self._current()
+            return "always", "allow", ""
+        handler = _of_call(CURRENT.get(), "confirm_handler") or self._current()
         if handler is None:
-            return "reject", NO_HANDLER
-        decision, reason, edited = ask(handler, source, script_label, argv)
+            return "nobody", "reject", NO_HANDLER
+        decision, reason, edited = ask(handler, *question)
         if edited is not None:
-            return "reject", "The operator edited a question that was asked from inside a tool, where an edit cannot be applied."
+            return (
+                "handler",
+                "reject",
+                "The operator edited a question that was asked from inside a tool, where an edit cannot be applied.",
+            )
         if decision == "always":
             self._gate.remember(session, tool, kind)
-        return decision, reason
+        return "handler", decision, reason
 
     @staticmethod
     def _granted(call: RunningCall, source: str, argv: list[Any] | None) -> bool:

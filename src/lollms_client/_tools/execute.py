@@ -6,13 +6,17 @@ result that says what happened. Only the person's own Ctrl-C goes through. Sourc
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ToolArgumentError, ToolError, ToolLoadError
+from .asks import arguments_text, fingerprint
+from .audit import Note, audit_log
 from .calls import ConfirmHandler, RunningCall
-from .gate import Gate, GateCall, Pending, Reject
+from .effects import CHANGES, RISKY
+from .gate import Allow, Decision, Gate, GateCall, Pending, Reject
 from .normalise import failure, normalise
 from .plan import CallPlan
 from .secrets import without_secrets
@@ -23,6 +27,7 @@ __all__ = ["CarryOut", "Order", "call_tool", "execute", "failure"]
 CarryOut = Callable[[dict[str, Any]], tuple[str, Any]]
 """Runs a call with its final arguments where it belongs: returns ("done", result), ("late", …) or ("cancelled", …)."""
 
+_CHANGING, _NONE = CHANGES | RISKY, frozenset[str]()
 _OURS = "lollms_client."
 _TOOLS_OF_LIBRARIES = "lollms_client.tools_bindings.lcp.persistent_"
 
@@ -89,8 +94,10 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
     )
     decision = gate.decide(call)
     if isinstance(decision, Reject):
+        _note(order, decision, arguments, 403, reason=decision.reason)
         return failure(decision.reason, status_code=403)
     if isinstance(decision, Pending):
+        _note(order, decision, arguments, 202)
         waits = {"status": "pending", "kind": "approval", "ticket": decision.ticket, "arguments": arguments}
         return failure(decision.reason, status_code=202, reason=decision.reason, **waits)
     if decision.edited:
@@ -103,7 +110,37 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
     order.running.granted.update(decision.granted)
     if order.about_to is not None:
         order.about_to(arguments)
-    return _carried_out(order, arguments, warnings, carry_out)
+    began = time.perf_counter()
+    answer = _carried_out(order, arguments, warnings, carry_out)
+    _note(order, decision, arguments, answer.get("status_code"), seconds=time.perf_counter() - began)
+    return answer
+
+
+def _note(
+    order: Order,
+    decision: Decision,
+    arguments: dict[str, Any],
+    status: int | None,
+    *,
+    reason: str = "",
+    seconds: float | None = None,
+) -> None:
+    """Writes the call into the audit log, unless nobody decided anything and it is not known to change anything."""
+    quiet = isinstance(decision, Allow) and decision.by == "policy" and order.trusted and not _CHANGING & (order.effects or _NONE)
+    if quiet or audit_log() is None:
+        return
+    said = "allow" if isinstance(decision, Allow) else "reject" if isinstance(decision, Reject) else "pending"
+    Note(
+        tool=order.plan.name,
+        session=order.running.session,
+        kind=decision.kind,
+        by="nobody" if isinstance(decision, Pending) else decision.by,
+        decision=said,
+        arguments=fingerprint(order.plan.name, arguments_text(arguments)),
+        reason=reason,
+        status=status,
+        seconds=seconds,
+    ).write()
 
 
 def _carried_out(order: Order, arguments: dict[str, Any], warnings: list[str], carry_out: CarryOut) -> dict[str, Any]:

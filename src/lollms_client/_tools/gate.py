@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import ConfigurationError
@@ -31,18 +31,24 @@ class Allow:
         arguments: What runs: those that were asked about, or the operator's own.
         edited: The operator changed them; they are validated again before they run.
         granted: Hashes of what the person saw, so that the same question from inside the tool is not asked twice.
+        by: Who or what decided: "policy", "always", "stored" or "handler".
+        kind: The kind of action that was in question, "" for none.
     """
 
     arguments: dict[str, Any]
     edited: bool = False
     granted: frozenset[str] = frozenset()
+    by: str = field(default="policy", compare=False)
+    kind: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The call must not run."""
+    """The call must not run; `by` and `kind` as for Allow, "nobody" where nobody could be asked."""
 
     reason: str
+    by: str = field(default="handler", compare=False)
+    kind: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Pending:
 
     ticket: str
     reason: str
+    kind: str = field(default="", compare=False)
 
 
 Decision = Allow | Reject | Pending
@@ -108,28 +115,29 @@ class Gate:
             return Allow(call.arguments)
         text = arguments_text(call.arguments)
         if self.remembers(call.session, call.name, kind):
-            return self._decided(call, kind, text, ("allow", "", None))  # so that the tool does not ask the same once more
+            answer = ("allow", "", None)  # with its grants, so that the tool does not ask the same once more
+            return self._decided(call, kind, text, answer, "always")
         exact = fingerprint(call.name, text)
         if call.stored is not None and str(call.stored.get("ticket", "")).partition(":")[0] == exact:
-            answer = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
-            return self._decided(call, kind, text, ask(lambda *_: answer, text, call.name, None))
+            made = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
+            return self._decided(call, kind, text, ask(lambda *_: made, text, call.name, None), "stored")
         if call.handler is not None:
             answer = ask(call.handler, text, call.name, None)
             if fingerprint(call.name, arguments_text(call.arguments)) != exact:
-                return Reject("The arguments changed while a person decided about them.")
-            return self._decided(call, kind, text, answer)
+                return Reject("The arguments changed while a person decided about them.", "policy", kind)
+            return self._decided(call, kind, text, answer, "handler")
         if self.approval == "defer" or call.defer:
             with self._lock:
                 self._tickets += 1
-                return Pending(f"{exact}:{self._tickets}", f"{call.name} ({kind}) waits for a person's approval.")
-        return Reject(f"{call.name} ({kind}) needs a person's approval at level {call.level!r}. {NO_HANDLER}")
+                return Pending(f"{exact}:{self._tickets}", f"{call.name} ({kind}) waits for a person's approval.", kind)
+        return Reject(f"{call.name} ({kind}) needs a person's approval at level {call.level!r}. {NO_HANDLER}", "nobody", kind)
 
-    def _decided(self, call: GateCall, kind: str, text: str, answer: tuple[str, str, Any]) -> Decision:
+    def _decided(self, call: GateCall, kind: str, text: str, answer: tuple[str, str, Any], by: str) -> Decision:
         decision, reason, edited = answer
         if decision == "reject":
-            return Reject(reason or "The operator declined and gave no reason.")
+            return Reject(reason or "The operator declined and gave no reason.", by, kind)
         if edited is not None and not isinstance(edited, Mapping):
-            return Reject("The edited arguments are not an object, so the call was refused.")
+            return Reject("The edited arguments are not an object, so the call was refused.", by, kind)
         if decision == "always":
             self.remember(call.session, call.name, kind)
         arguments = call.arguments if edited is None else dict(edited)
@@ -137,7 +145,7 @@ class Gate:
         for value in arguments.values():
             seen.add(value if isinstance(value, str) else arguments_text(value))
         seen.discard("")
-        return Allow(arguments, edited is not None, frozenset(fingerprint("", s) for s in seen))
+        return Allow(arguments, edited is not None, frozenset(fingerprint("", s) for s in seen), by, kind)
 
     def remember(self, session: str, tool: str, kind: str) -> None:
         """Notes that a person allowed a tool's kind of action for the rest of the session."""

@@ -16,12 +16,27 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line. Each room of it registers its own commands."""
     from .. import __version__
     from ..evals import command as evals
-    from . import bench_model, bindings, chat, config, discussions, doctor, models, pending, resume, run, sandbox, tools
+    from . import audit, bench_model, bindings, chat, config, discussions, doctor, models, pending, resume, run, sandbox, tools
 
     root = argparse.ArgumentParser(prog="lollms", description="One client over many AI backends, with tools and agents.")
     root.add_argument("--version", action="version", version=f"lollms_client {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for room in (chat, run, resume, pending, discussions, tools, sandbox, models, bindings, config, doctor, bench_model, evals):
+    for room in (
+        chat,
+        run,
+        resume,
+        pending,
+        discussions,
+        tools,
+        audit,
+        sandbox,
+        models,
+        bindings,
+        config,
+        doctor,
+        bench_model,
+        evals,
+    ):
         room.register(commands)
     return root
 
