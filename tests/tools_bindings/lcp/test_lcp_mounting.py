@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lollms_client.errors import ConfigurationError, ToolLoadError, ToolTimeoutError
+from lollms_client.errors import ToolLoadError, ToolTimeoutError
 
 FIBONACCI = (
     "def tool_fibonacci(n: int) -> dict:\n"
@@ -197,13 +197,6 @@ def test_code_that_takes_too_long_to_run_registers_nothing(shelf, lcp):
     binding = lcp(**shelf, timeout=0.1)
     with pytest.raises(ToolTimeoutError, match=r"took longer than 0\.1 seconds to load"):
         binding.register_tool_from_code("x", "import threading\nthreading.Event().wait(1)\ndef tool_x(): pass")
-    assert list(binding.discovered_tools) == ["tool_start"]
-
-
-def test_code_that_nobody_trusts_is_refused(shelf, lcp):
-    binding = lcp(**shelf)
-    with pytest.raises(ConfigurationError, match="needs confined worker processes"):
-        binding.register_tool_from_code("x", FIBONACCI, trusted=False)
     assert list(binding.discovered_tools) == ["tool_start"]
 
 

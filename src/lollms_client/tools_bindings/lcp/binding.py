@@ -22,7 +22,7 @@ from lollms_client._tools.gate import Gate
 from lollms_client._tools.spec import DEFAULT_LIMIT, Diagnostic, LibrarySpec, ToolSpec
 from lollms_client._tools.threads import run_in_thread, still_running, stop_lane
 from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace, start_folder
-from lollms_client.errors import ConfigurationError, ToolError, ToolLoadError, ToolTimeoutError, UnknownNameError
+from lollms_client.errors import ToolError, ToolLoadError, ToolTimeoutError, UnknownNameError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
 
 from .handlers import CONFIRM, HANDLER_KEYS, INTERACTION, HostHandlers
@@ -116,6 +116,7 @@ class LCPBinding(LollmsToolBinding):
         self.timeout = positive("timeout", timeout)
         self.max_output_chars = positive("max_output_chars", max_output_chars)
         self.isolation = choose_isolation(isolation)
+        self._confined: set[str] = set()  # libraries that a model wrote
         self.gate = Gate(approval)
         self._handlers = HostHandlers(self.gate, self.host_tool_configs)
         self._loader = ToolLoader(self.host_tool_configs, self._handlers)
@@ -215,7 +216,7 @@ class LCPBinding(LollmsToolBinding):
         listed = {entry.library.path: entry for entry in self._toolbox.entries.values()}
         found: dict[str, dict[str, str]] = {}
         for path, entry in listed.items():
-            if not has_providers(entry.library) or entry.spec.broken:
+            if not has_providers(entry.library) or entry.spec.broken or path in self._confined:
                 continue
             try:
                 texts, failures = self._in_library(entry, workspace, "prompts", PROMPT_SECONDS)
@@ -267,16 +268,18 @@ class LCPBinding(LollmsToolBinding):
         context = kwargs.get("tool_context")
         running = self._running(entry, context, discussion_instance, kwargs)
         place = _Place(entry, running, self._workspace_of(context), kwargs.get("timeout", self.timeout))
+        trusted = entry.library.path not in self._confined
         own_level = (kwargs.get("autonomy_levels") or {}).get(stem, kwargs.get("autonomy_level"))
         running.level = check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem)
         order = Order(
             entry.plan,
             params,
             running,
-            effects=entry.spec.effects,
+            effects=entry.spec.effects if trusted else None,  # what a model says about its own tools is no promise
+            trusted=trusted,
             level=running.level,
             handler=self._who_confirms(stem, running),
-            ends_with_deadline=self.isolation == "process",
+            ends_with_deadline=self.isolation == "process" or not trusted,
         ).take(kwargs)
         host = {
             "tool_context": context if context is not None else {},
@@ -291,6 +294,11 @@ class LCPBinding(LollmsToolBinding):
 
     def _carry_out(self, place: _Place, arguments: dict[str, Any], host: Mapping[str, Any]) -> tuple[str, Any]:
         entry, limit = place.entry, self.max_output_chars
+        if entry.library.path in self._confined:
+            from .confined import call_confined
+
+            where = (place.workspace, place.running)
+            return call_confined(entry, arguments, host, *where, timeout=place.timeout, limit=limit)
         if self.isolation == "process":
             host = _host_for_worker(entry.spec, host)
             return self._in_worker(place, "call", tool=entry.spec, arguments=arguments, host=host)
@@ -458,23 +466,22 @@ class LCPBinding(LollmsToolBinding):
         Args:
             prefix: Names the library, as a file's stem would.
             code: Its source.
-            trusted: Whether it comes from the host. Code that a model wrote does not, and needs a confined worker process.
+            trusted: Whether it comes from the host. Code that a model wrote does not: nothing of it runs here, each call of its
+                tools runs confined in a process of its own, and is asked about in strict and safe (CONTRACT A17).
 
         Returns:
             The names of the tools.
 
         Raises:
             ToolLoadError: The code does not parse or does not run; nothing is registered then.
-            ConfigurationError: `trusted=False`, for which this version has no confinement.
         """
-        if not trusted:
-            raise ConfigurationError(
-                "register_tool_from_code(trusted=False) needs confined worker processes, which this version does not have. "
-                "Code that nobody trusts is not run without them."
-            )
         library = self._toolbox.code_library(prefix, code)
         if not library.tools:
             return []
+        if not trusted:
+            self._confined.add(library.path)
+            self._forget(self._toolbox.register_code(library, code))
+            return [tool.name for tool in library.tools]
         self._in_library(Entry(library.tools[0], library, code), self.workspace_path, "load", self.timeout)
         self._forget(self._toolbox.register_code(library, code))
         return [tool.name for tool in library.tools]
@@ -487,6 +494,7 @@ class LCPBinding(LollmsToolBinding):
 
     def _forget(self, paths: Iterable[str]) -> None:
         for path in paths:
+            self._confined.discard(path)
             self._loader.forget(path)
 
     def close(self) -> None:
