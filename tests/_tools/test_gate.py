@@ -299,3 +299,12 @@ def test_the_interaction_guard_hands_on_the_request_and_a_text_or_none(running, 
 
 def test_ask_takes_lists_for_tuples_because_json_has_no_tuples():
     assert ask(lambda *_: ["reject", None], "s", "l", None) == ("reject", "", None)
+
+
+def test_a_refusal_of_this_very_call_is_not_lifted_by_always():
+    gate = Gate("defer")
+    waiting = gate.decide(call(None))
+    assert gate.decide(call(Person(("always", "")))).by == "handler"
+    stored = {"ticket": waiting.ticket, "decision": "reject", "reason": "not this one"}
+    assert gate.decide(call(None, stored=stored)) == Reject("not this one")
+    assert gate.decide(call(None)).by == "always"

@@ -24,7 +24,7 @@ from .secrets import holds_reference, is_secret_key
 __all__ = ["PREFIX", "Layer", "from_variables", "merge", "unknown_variables"]
 
 PREFIX = "LOLLMS_"
-_NOT_SETTINGS = ("LOLLMS_HOME", "LOLLMS_TEST_")
+_NOT_SETTINGS = ("LOLLMS_HOME", "LOLLMS_AUDIT", "LOLLMS_TEST_")
 _ADDRESS = ("url", "host", "address", "endpoint", "proxy")
 
 

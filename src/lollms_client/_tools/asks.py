@@ -96,7 +96,7 @@ class GuardedConfirm:
             decision="reject" if decision == "reject" else "allow",
             arguments=fingerprint(tool, source),
             reason=reason,
-        ).write()
+        ).write(self._gate.audit)
         return decision, reason
 
     def _decide(self, session: str, tool: str, kind: str, question: tuple[str, str, list[Any] | None]) -> tuple[str, str, str]:

@@ -134,18 +134,25 @@ def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")
 
 
-_logs: dict[str, AuditLog] = {}
+_logs: dict[tuple[str, str], AuditLog] = {}
 
 
-def audit_log() -> AuditLog | None:
-    """The log of this process; None where it is switched off."""
-    where = os.environ.get(ENVIRONMENT, "")
-    if where.lower() in ("off", "0", "no", "false"):
+def audit_log(where: str | os.PathLike[str] | None = None) -> AuditLog | None:
+    """A log of this process; one object for each file.
+
+    Args:
+        where: The file; None for that of the environment, which may switch it off, else the one below the home folder.
+
+    Returns:
+        The log, None where it is switched off.
+    """
+    named = os.environ.get(ENVIRONMENT, "") if where is None else os.fspath(where)
+    if where is None and named.lower() in ("off", "0", "no", "false"):
         return None
-    key = where or os.environ.get("LOLLMS_HOME", "")
+    key = (named, "" if named else os.environ.get("LOLLMS_HOME", ""))
     found = _logs.get(key)
     if found is None:
-        found = _logs[key] = AuditLog(Path(where).expanduser() if where else home("audit", "audit.jsonl"))
+        found = _logs.setdefault(key, AuditLog(Path(named).expanduser() if named else home("audit", "audit.jsonl")))
     return found
 
 
@@ -175,9 +182,8 @@ class Note:
     status: int | None = None
     seconds: float | None = None
 
-    def write(self) -> None:
-        """Puts it into the log of this process, if there is one."""
-        log = audit_log()
+    def write(self, log: AuditLog | None) -> None:
+        """Puts it into a log, where there is one."""
         if log is None:
             return
         entry: dict[str, Any] = {"tool": self.tool, "decision": self.decision, "by": self.by, "arguments": self.arguments}

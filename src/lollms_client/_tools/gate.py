@@ -10,6 +10,7 @@ Source: tool guide §5, CONTRACT A9 and A17, docs/architecture.md.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 from ..errors import ConfigurationError
 from .asks import NO_HANDLER, arguments_text, ask, fingerprint
+from .audit import AuditLog, audit_log
 from .calls import ConfirmHandler
 from .effects import asks_about
 
@@ -95,18 +97,25 @@ class Gate:
 
     Args:
         approval: "ask" refuses what nobody can be asked about; "defer" leaves it pending where there is no handler.
+        audit: Where decisions are noted: True for where the process does so (see `audit`), False for nowhere, or a file.
 
     Raises:
         ConfigurationError: Another approval.
     """
 
-    def __init__(self, approval: Literal["ask", "defer"] = "ask") -> None:
+    def __init__(self, approval: Literal["ask", "defer"] = "ask", audit: bool | str | os.PathLike[str] = True) -> None:
         if approval not in ("ask", "defer"):
             raise ConfigurationError(f"approval={approval!r} is unknown. It is 'ask' or 'defer'.")
         self.approval = approval
+        self._audit = audit
         self._always: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self._tickets = 0
+
+    @property
+    def audit(self) -> AuditLog | None:
+        """Where decisions are noted, None for nowhere."""
+        return audit_log() if self._audit is True else audit_log(self._audit) if self._audit else None
 
     def decide(self, call: GateCall) -> Decision:
         """Allows, rejects or defers a call. It may ask a person and wait for the answer, in the calling thread."""
@@ -114,13 +123,14 @@ class Gate:
         if not kind:
             return Allow(call.arguments)
         text = arguments_text(call.arguments)
-        if self.remembers(call.session, call.name, kind):
-            answer = ("allow", "", None)  # with its grants, so that the tool does not ask the same once more
-            return self._decided(call, kind, text, answer, "always")
         exact = fingerprint(call.name, text)
+        # What was decided about this very call goes first: "always" does not lift a refusal.
         if call.stored is not None and str(call.stored.get("ticket", "")).partition(":")[0] == exact:
             made = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
             return self._decided(call, kind, text, ask(lambda *_: made, text, call.name, None), "stored")
+        if self.remembers(call.session, call.name, kind):
+            answer = ("allow", "", None)  # with its grants, so that the tool does not ask the same once more
+            return self._decided(call, kind, text, answer, "always")
         if call.handler is not None:
             answer = ask(call.handler, text, call.name, None)
             if fingerprint(call.name, arguments_text(call.arguments)) != exact:

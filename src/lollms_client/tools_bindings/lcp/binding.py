@@ -75,6 +75,7 @@ class LCPBinding(LollmsToolBinding):
         timeout: Seconds a call may take, None for no limit.
         max_output_chars: Characters of output that a result keeps, None for all.
         schema_cache: Where schemas are kept between processes: True for below the home folder, False for nowhere, or a folder.
+        audit: Where is noted who decided about calls: True for the log that the process keeps, False for nowhere, or a file.
         isolation: "thread" or "process" for the working directory of calls; "auto" takes threads where the system allows it.
         **unknown: Anything else is an error.
 
@@ -103,6 +104,7 @@ class LCPBinding(LollmsToolBinding):
         max_output_chars: int | None = DEFAULT_LIMIT,
         schema_cache: bool | str | os.PathLike[str] = True,
         isolation: str = "auto",
+        audit: bool | str | os.PathLike[str] = True,
         **unknown: Any,
     ) -> None:
         super().__init__(binding_name="lcp")
@@ -117,7 +119,7 @@ class LCPBinding(LollmsToolBinding):
         self.max_output_chars = positive("max_output_chars", max_output_chars)
         self.isolation = choose_isolation(isolation)
         self._confined: set[str] = set()  # libraries that a model wrote
-        self.gate = Gate(approval)
+        self.gate = Gate(approval, audit)
         self._handlers = HostHandlers(self.gate, self.host_tool_configs)
         self._loader = ToolLoader(self.host_tool_configs, self._handlers)
         self._number = next(_numbers)
@@ -431,6 +433,25 @@ class LCPBinding(LollmsToolBinding):
     def _set_handler(self, key: str, handler: Callable[..., Any] | None) -> None:
         self._handlers.host[key] = handler
         self._loader.handler_changed(key)
+
+    def set_autonomy_level(self, library: str | None, level: str) -> None:
+        """Sets how much a library may do alone from its next call on, whether it is loaded or not (tool guide §5).
+
+        A loaded library gets to know by its hook `set_autonomy_level(level)`, else by its `AUTONOMY_LEVEL`. What a person allowed
+        "always" in a session still holds; `gate.forget` takes that back.
+
+        Args:
+            library: Its stem; None for all that have no level of their own.
+            level: "strict", "safe" or "full_access".
+
+        Raises:
+            ConfigurationError: Another level.
+        """
+        checked = check_level(level, "autonomy_level")
+        if library is None:
+            self.autonomy_level = checked
+        else:
+            self.host_tool_configs[library] = {**(self.host_tool_configs.get(library) or {}), "autonomy_level": checked}
 
     # Mounting (tool guide §8).
 

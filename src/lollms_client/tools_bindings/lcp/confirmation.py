@@ -71,14 +71,14 @@ def make_gui_confirm_handler(event_queue: queue.Queue[dict[str, Any]], timeout: 
     Args:
         event_queue: The interface reads it; for each question it gets `{"type": "approval_request", "source", "script_label",
             "argv", "response_queue"}` and answers by putting `(decision, reason)` on `response_queue`.
-        timeout: Seconds until a question without an answer is rejected.
+        timeout: Seconds until a question without an answer is rejected; an answer after that is logged and does not count.
 
     Returns:
         The handler. It blocks the thread of the agent, never the interface.
     """
 
     def handler(source: str, script_label: str, argv: list[Any] | None = None) -> tuple[str, str]:
-        answers: queue.Queue[Any] = queue.Queue(maxsize=1)
+        answers = _Answers(script_label)
         event_queue.put(
             {
                 "type": "approval_request",
@@ -89,7 +89,7 @@ def make_gui_confirm_handler(event_queue: queue.Queue[dict[str, Any]], timeout: 
             }
         )
         try:
-            answer: tuple[str, str] = answers.get(timeout=timeout)
+            answer: tuple[str, str] = answers.first(timeout)
         except queue.Empty:
             return "reject", "Approval request timed out."
         return answer
@@ -157,14 +157,56 @@ def make_gui_user_interaction_handler(
     """
 
     def handler(request: dict[str, Any]) -> str | None:
-        answers: queue.Queue[str | None] = queue.Queue(maxsize=1)
+        answers = _Answers(str(request.get("title") or request.get("prompt") or request.get("type")))
         event_queue.put({"type": "user_interaction_request", "request": request, "response_queue": answers})
         try:
-            return answers.get(timeout=timeout)
+            answer: str | None = answers.first(timeout)
         except queue.Empty:
             return None
+        return answer
 
     return handler
+
+
+class _Answers(queue.Queue[Any]):
+    """The queue for the answer to one question: the first one in time counts, another is logged and let go.
+
+    Args:
+        question: What the question is called in the log; an answer, which may be a secret, never stands there.
+    """
+
+    def __init__(self, question: str) -> None:
+        super().__init__(maxsize=1)
+        self._question = question
+        self._over = False
+        self._deciding = threading.Lock()
+
+    def first(self, timeout: float) -> Any:
+        """Waits for the answer; raises `queue.Empty` when there is none in time, and takes none from then on."""
+        try:
+            return self.get(timeout=timeout)
+        except queue.Empty:
+            with self._deciding:
+                self._over = True
+                if self.empty():
+                    raise
+                return self.get_nowait()  # it came in this very moment
+        finally:
+            self._over = True
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Answers the question. Never blocks."""
+        with self._deciding:
+            if self._over or self.full():
+                _log_late(self._question)
+            else:
+                super().put(item, block, timeout)
+
+
+def _log_late(question: str) -> None:
+    from logging import getLogger
+
+    getLogger(__name__).warning("An answer to %r came when its question was over, and does not count.", question)
 
 
 def _has_terminal() -> bool:

@@ -51,6 +51,7 @@ class LoadedLibrary:
         source: The text that ran.
         handlers: The handlers it gets, by configuration key.
         given: Which of them it has.
+        level: The autonomy level that it was told, None for none.
     """
 
     def __init__(self, spec: LibrarySpec, module: ModuleType, source: str, handlers: dict[str, Callable[..., Any]]) -> None:
@@ -59,6 +60,7 @@ class LoadedLibrary:
         self.source = source
         self.handlers = handlers
         self.given = dict.fromkeys(handlers, False)
+        self.level: str | None = None
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def function(self, tool: ToolSpec) -> Callable[..., Any]:
@@ -100,6 +102,17 @@ class LoadedLibrary:
             return False
         hook(handler)
         return True
+
+    def tell_level(self, level: str | None) -> None:
+        """Tells the library another autonomy level than the one it knows, by its hook, else by the attribute of the guide."""
+        if level is None or level == self.level:
+            return
+        self.level = level
+        hook = getattr(self.module, "set_autonomy_level", None)
+        if callable(hook):
+            hook(level)
+        elif hasattr(self.module, "AUTONOMY_LEVEL"):
+            self.module.__dict__["AUTONOMY_LEVEL"] = level
 
     def close(self) -> None:
         """Tells the library that its binding is done with it, by its hook `close_tools_library` where it has one."""
@@ -199,6 +212,7 @@ class ToolLoader:
             if self.handlers.available(stem, key):
                 config[key] = handler
                 loaded.give(key, True)
+        loaded.level = config.get("autonomy_level")
         init = getattr(loaded.module, "init_tools_library", None)
         if callable(init):
             if _takes_positional(init):
@@ -207,7 +221,8 @@ class ToolLoader:
                 init()
 
     def _renew(self, loaded: LoadedLibrary) -> None:
-        """What a loaded library is told at each use: the interaction hook (tool guide §13), and handlers that came later."""
+        """What a loaded library is told at each use: the interaction hook (tool guide §13), what came later or changed."""
+        loaded.tell_level((self.configs.get(loaded.spec.stem) or {}).get("autonomy_level"))
         for key, handler in loaded.handlers.items():
             if not loaded.given[key]:
                 if self.handlers.available(loaded.spec.stem, key):

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeAlias
 
 from lollms_client._paths import Entry, Workspace
 from lollms_client._tools.asks import arguments_text, ask
-from lollms_client._tools.calls import CURRENT, ConfirmHandler
+from lollms_client._tools.calls import CURRENT, ConfirmHandler, autonomy_level
 from lollms_client._tools.effects import DEFAULT_LEVEL, asks_about, check_level
 from lollms_client.errors import LollmsError, ToolArgumentError, ToolRejectedError
 
@@ -103,7 +103,7 @@ class Host:
         Raises:
             ToolRejectedError: The operator said no, answered nothing that is an answer, or nobody can be asked.
         """
-        kind = asks_about(effects, self.autonomy_level)
+        kind = asks_about(effects, autonomy_level(self.autonomy_level))
         call = CURRENT.get()
         always = (call.session if call else "", tool, kind)
         if not kind or always in self._always:
