@@ -130,3 +130,31 @@ def test_the_command_shows_and_filters_them(binding, capsys):
     assert main(["audit", "--tool", "tool_put", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["by"] == "policy"
     assert main(["audit", "--since", "soon"]) == 2
+
+
+def _child(log):
+    log.write({"who": "child"}, at_once=True)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_neither_waits_for_its_parents_lock_nor_repeats_its_lines(tmp_path):
+    log = AuditLog(tmp_path / "audit.jsonl")
+    with log._lock:
+        log._held.append((0.0, {"who": "parent"}))
+        child = multiprocessing.get_context("fork").Process(target=_child, args=(log,))
+        child.start()
+        child.join(30)
+        ended = child.exitcode
+        child.kill()
+    log.flush()
+    assert ended == 0
+    assert sorted(entry["who"] for entry in read_audit(log.path)) == ["child", "parent"]
+
+
+def test_an_operators_edit_that_does_not_fit_is_noted(tmp_path):
+    (tmp_path / "things.py").write_text(TOOLS)
+    answer = ("allow", "", {"wrong": 1})
+    with LCPBinding(tool_files=[tmp_path / "things.py"], workspace_path=tmp_path, confirm_handler=lambda *_: answer) as binding:
+        assert not binding.execute_tool("tool_drop", {"name": "x"})["success"]
+    assert [(e["decision"], e["by"], e["status"]) for e in entries()] == [("allow", "handler", 400)]

@@ -51,7 +51,8 @@ class AuditLog:
         self._failed = False
         self._held: collections.deque[tuple[float, Mapping[str, Any]]] = collections.deque()
         self._due = threading.Event()
-        self._pid = 0
+        self._writes_soon = False
+        self._pid = os.getpid()
 
     def write(self, entry: Mapping[str, Any], *, at_once: bool) -> None:
         """Adds a line; `time` and `process` are added here.
@@ -61,15 +62,23 @@ class AuditLog:
             at_once: Before this returns. Else with others, within a twentieth of a second: nobody decided anything that a
                 process which is killed right now must not forget.
         """
+        self._be_of_this_process()
         self._held.append((time.time(), entry))
         if at_once:
             self.flush()
         elif not self._due.is_set():
-            if self._pid != os.getpid():  # at first, and in a forked child, which has none of its parent's threads
-                self._pid = os.getpid()
+            if not self._writes_soon:
+                self._writes_soon = True
                 threading.Thread(target=self._write_soon, name="lollms-audit", daemon=True).start()
                 atexit.register(self.flush)
             self._due.set()
+
+    def _be_of_this_process(self) -> None:
+        """Leaves behind what a forked child has of its parent: held lines, and a lock and a thread that live there."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._lock, self._due, self._writes_soon = threading.Lock(), threading.Event(), False
+            self._held = collections.deque()
 
     def _write_soon(self) -> None:
         while self._due.wait():
@@ -79,6 +88,7 @@ class AuditLog:
 
     def flush(self) -> None:
         """Writes what is held."""
+        self._be_of_this_process()
         with self._lock:
             held = [self._held.popleft() for _ in range(len(self._held))]
             for at in range(0, len(held), _LOOK_EVERY):

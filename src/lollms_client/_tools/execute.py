@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ToolArgumentError, ToolError, ToolLoadError
 from .asks import arguments_text, fingerprint
-from .audit import AuditLog, Note
+from .audit import Note
 from .calls import ConfirmHandler, RunningCall
 from .effects import CHANGES, RISKY
 from .gate import Allow, Decision, Gate, GateCall, Pending, Reject
@@ -94,10 +94,10 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
     )
     decision = gate.decide(call)
     if isinstance(decision, Reject):
-        _note(gate.audit, order, decision, arguments, 403, reason=decision.reason)
+        _note(gate, order, decision, arguments, 403, reason=decision.reason)
         return failure(decision.reason, status_code=403)
     if isinstance(decision, Pending):
-        _note(gate.audit, order, decision, arguments, 202)
+        _note(gate, order, decision, arguments, 202)
         waits = {"status": "pending", "kind": "approval", "ticket": decision.ticket, "arguments": arguments}
         return failure(decision.reason, status_code=202, reason=decision.reason, **waits)
     if decision.edited:
@@ -105,7 +105,7 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
             arguments, more = plan.prepare(decision.arguments)
         except ToolArgumentError as wrong:
             said = f"The operator changed the arguments of this call, and they do not fit: {wrong}"
-            _note(gate.audit, order, decision, dict(decision.arguments), 400, reason=said.partition(": ")[0])
+            _note(gate, order, decision, dict(decision.arguments), 400, reason=said.partition(": ")[0])
             return failure(said, argument=wrong.argument)
         warnings = [*warnings, *more, f"The operator changed this call's arguments before it ran: {arguments!r:.2000}"]
     order.running.granted.update(decision.granted)
@@ -113,12 +113,12 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
         order.about_to(arguments)
     began = time.perf_counter()
     answer = _carried_out(order, arguments, warnings, carry_out)
-    _note(gate.audit, order, decision, arguments, answer.get("status_code"), seconds=time.perf_counter() - began)
+    _note(gate, order, decision, arguments, answer.get("status_code"), seconds=time.perf_counter() - began)
     return answer
 
 
 def _note(
-    log: AuditLog | None,
+    gate: Gate,
     order: Order,
     decision: Decision,
     arguments: dict[str, Any],
@@ -129,7 +129,7 @@ def _note(
 ) -> None:
     """Writes the call into the audit log, unless nobody decided anything and it is not known to change anything."""
     quiet = isinstance(decision, Allow) and decision.by == "policy" and order.trusted and not _CHANGING & (order.effects or _NONE)
-    if quiet or log is None:
+    if quiet or (log := gate.audit) is None:
         return
     said = "allow" if isinstance(decision, Allow) else "reject" if isinstance(decision, Reject) else "pending"
     Note(
