@@ -169,7 +169,7 @@ def test_threads_that_a_script_started_are_waited_for(python):
 
 
 def test_a_script_that_wrote_into_the_reply_is_not_believed(python):
-    code = "import os\nfor n in range(3, 20):\n    try: os.write(n, b'[1]\\n')\n    except OSError: pass"
+    code = "import os\nfor n in range(3, 4096):\n    try: os.write(n, b'[1]\\n')\n    except OSError: pass"
     result = python()(code)
     assert result["success"] is False
     assert "reply" in result["error"]

@@ -180,7 +180,8 @@ def fork_server() -> Iterator[subprocess.Popen[str]]:
     with tempfile.TemporaryDirectory(prefix="lollms-home-") as home:
         process = subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "tests.resume.fork_server"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO, env={**kept, "HOME": home, "LOLLMS_HOME": home},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO, env={**kept, "HOME": home, "LOLLMS_HOME": home,
+            "LOLLMS_AUDIT": "off"},  # the log has a thread, and only a process of one thread is forked
         )  # fmt: skip
         try:
             yield process
