@@ -11,6 +11,7 @@ import pytest
 from lollms_client._tools import secrets
 from lollms_client._tools.audit import AuditLog, read_audit
 from lollms_client.errors import ConfigurationError
+from lollms_client.tools_bindings.lcp import LCPBinding
 from lollms_client.tools_bindings.lcp.confirmation import make_gui_confirm_handler, make_gui_user_interaction_handler
 
 OPS = """
@@ -197,3 +198,17 @@ def test_a_binding_notes_its_decisions_where_it_was_told(library, lcp, tmp_path,
     assert [(e["tool"], e["decision"], e["reason"]) for e in read_audit(tmp_path / "own.jsonl")] == [("tool_ask", "reject", "no")]
     assert not (tmp_path / "of_the_process.jsonl").exists()
     assert AuditLog(tmp_path / "own.jsonl").path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_levels_of_default_libraries_change_too(tmp_path):
+    with LCPBinding(workspace_path=tmp_path) as binding:
+        binding.mount_tool_library("workspace_tools")
+        for name in ("a", "b"):
+            (tmp_path / name).write_text("x")
+        assert binding.execute_tool("tool_read_file", {"path": "a"})["success"]  # so it is loaded, at the level of the start
+        assert binding.execute_tool("tool_delete_path", {"path": "a"})["status_code"] == 403
+        binding.set_autonomy_level("workspace_tools", "full_access")
+        assert binding.execute_tool("tool_delete_path", {"path": "a"})["success"]
+        binding.set_autonomy_level("workspace_tools", "safe")
+        assert binding.execute_tool("tool_delete_path", {"path": "b"})["status_code"] == 403
+        assert (tmp_path / "b").exists()
