@@ -164,7 +164,7 @@ def restrict_files(order: dict[str, Any]) -> None:
     abi = syscall(_SYS_LANDLOCK, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     _check(abi, "file rules")
     every = _ALL_RIGHTS.get(abi, _ALL_RIGHTS[5])
-    attributes = struct.pack("=QQQ", every, 0x3 if abi >= 4 and order["no_tcp"] else 0, 0x3 if abi >= 6 else 0)
+    attributes = struct.pack("=QQQ", every, 0, 0x3 if abi >= 6 else 0)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
     ruleset = _check(syscall(_SYS_LANDLOCK, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)), "file rules")
     read = (_EXECUTE | _READ_FILE | _READ_DIR) & every

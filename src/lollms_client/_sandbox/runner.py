@@ -221,7 +221,6 @@ class _Run:
         if self._frozen and mechanism.name == "landlock" and not mechanism.namespaces:
             raise SandboxError(f"{self._frozen[0]} is not to be changed, and without namespaces nothing can keep it as it is.")
         self._kept = Kept(policy.caps.output_chars)
-        self._open: list[int] = []
         self._supervisor: Supervisor | None = None
         self._waited = 0.0
         self._process: subprocess.Popen[bytes] | None = None
@@ -296,7 +295,6 @@ class _Run:
             "seen": [*files, *(["/proc"] if mechanism.own_proc else [])],
             "writable": [*policy.writable, self._private],
             "devices": list(mechanisms.DEVICES),
-            "no_tcp": False,
             "filter": filter_code.hex() if filter_code is not None else "",
             "listener_pipe": listener_pipe,
             "status_pipe": status_pipe,
