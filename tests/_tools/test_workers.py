@@ -54,6 +54,23 @@ def hang():
     Path("pids.txt").write_text(f"{os.getpid()} {child.pid}")
     time.sleep(60)
 
+def leave_session(end):
+    import signal
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            Path("pid.new").write_text(str(os.getpid()))
+            Path("pid.new").rename("pid.txt")
+            time.sleep(60)
+        os._exit(0)
+    while not os.path.exists("pid.txt"):
+        time.sleep(0.01)
+    if end:
+        os._exit(9)
+    time.sleep(60)
+
 def die():
     os._exit(7)
 
@@ -129,6 +146,22 @@ def test_a_deadline_kills_the_worker_and_all_it_started(pool, functions, tmp_pat
     for pid in (tmp_path / "pids.txt").read_text().split():
         _until(lambda pid=pid: not _alive(int(pid)))
     assert run(pool, functions.where, tmp_path)[0] == "done"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="descendants are found in /proc")
+@pytest.mark.parametrize("how", ["late", "cancelled", "died"])
+def test_what_left_the_session_of_a_worker_dies_with_it(pool, functions, tmp_path, how):
+    if how == "died":
+        with pytest.raises(ToolError, match="exited with status 9"):
+            run(pool, functions.leave_session, tmp_path, True)
+    else:
+        cancelled = threading.Event() if how == "cancelled" else None
+        if cancelled is not None:
+            threading.Thread(target=lambda: (_until((tmp_path / "pid.txt").exists), cancelled.set()), daemon=True).start()
+        timeout = 3.0 if how == "late" else 60.0
+        assert run(pool, functions.leave_session, tmp_path, False, timeout=timeout, cancelled=cancelled)[0] == how
+    pid = int((tmp_path / "pid.txt").read_text())
+    _until(lambda: not _alive(pid))
 
 
 def test_a_cancelled_call_kills_the_worker(pool, functions, tmp_path):

@@ -11,6 +11,7 @@ parent: a worker sends their questions back. Source: docs/architecture.md (worki
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from multiprocessing.connection import Pipe
 from typing import Any
 
 from .._process.child import exit_reason
+from .._process.trees import kill_tree
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
 from .workspace import start_folder
@@ -35,7 +37,11 @@ MAX_IDLE = 4
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 2.0
 
-_BOOT = "import sys; sys.path[:] = {path!r}; from lollms_client._tools.worker_main import main; main({pipe}, {lifeline})"
+_BOOT = """import sys; sys.path[:] = {path!r}
+from lollms_client._process.keeper import stay_above
+stay_above({lifeline}, {pipe})
+from lollms_client._tools.worker_main import main
+main({pipe}, {lifeline})"""
 
 
 class _Worker:
@@ -73,21 +79,25 @@ class _Worker:
         self.lifeline = ours_alive
 
     def kill(self) -> None:
-        """Ends the process and everything in its session, and waits for it."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        """Ends the process and everything that it started, and waits for it."""
+        if self.process.poll() is None:
+            kill_tree(self.process.pid)
+        else:  # where nobody stands above a worker, its session may have outlived it
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(GRACE_SECONDS)
         self._close()
 
     def stop(self) -> None:
         """Ends an idle worker by closing its pipe; by force when it does not go."""
         self._close()
-        try:
+        self.bury()
+
+    def bury(self) -> None:
+        """Waits for a worker that is ending, so that its own end is known; ends it by force when it does not go."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        self.kill()
 
     def _close(self) -> None:
         self.pipe.close()
@@ -152,14 +162,14 @@ class WorkerPool:
         self, worker: _Worker, payload: bytes, call: RunningCall, timeout: float | None, handlers: Mapping[str, Any]
     ) -> tuple[str, Any] | None:
         """Runs a call in a worker; None where the worker was found dead and the call has certainly not begun."""
-        outcome = "lost"
+        outcome = "broken off"
         reply: dict[str, Any] = {}
         worker.begun = False
         try:
             worker.pipe.send_bytes(payload)
             outcome, reply = self._wait(worker, call, timeout, handlers)
         except EOFError:
-            pass
+            outcome = "lost"
         except ConnectionError:  # refused, or closed before it was read
             outcome = "lost" if worker.begun or not worker.served else "unread"
         finally:
@@ -168,7 +178,7 @@ class WorkerPool:
                 worker.bound = worker.bound or bool(reply["soiled"])
                 self._give_back(worker)
             else:
-                self._discard(worker)
+                self._discard(worker, ending=outcome in ("lost", "unread"))
         if outcome == "unread":
             return None
         if outcome == "lost":
@@ -227,10 +237,13 @@ class WorkerPool:
         if spare is not None:
             spare.stop()
 
-    def _discard(self, worker: _Worker) -> None:
+    def _discard(self, worker: _Worker, *, ending: bool) -> None:
         with self._lock:
             self._all.discard(worker)
-        worker.kill()
+        if ending:
+            worker.bury()
+        else:
+            worker.kill()
 
     def close(self) -> None:
         """Ends all workers; a call that still runs in one fails."""
