@@ -115,6 +115,22 @@ for read in ends: print('one' if os.read(read, 1) else 'ended', flush=True)
     assert outcome.ended == "memory" or "ended" in outcome.output.split()
 
 
+@needs_groups
+@with_each
+def test_a_process_below_that_ran_out_of_memory_is_told_where_the_program_itself_went_on(tmp_path, mechanism):
+    code = """
+import os
+child = os.fork()
+if child == 0:
+    kept = bytearray(b'x' * (400 << 20))
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    outcome = python(code, tmp_path, mechanism, memory_bytes=128 * MEGABYTE)
+    assert (outcome.returncode, outcome.output, outcome.ended) == (0, "-9\n", "")
+    assert any(f"{128 * MEGABYTE} bytes of memory" in note for note in outcome.notes)
+
+
 @with_each
 def test_what_fits_into_the_cap_is_not_ended(tmp_path, mechanism):
     outcome = python("kept = bytearray(b'x' * (32 << 20)); print(len(kept))", tmp_path, mechanism, memory_bytes=512 * MEGABYTE)

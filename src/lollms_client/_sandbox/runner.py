@@ -425,8 +425,18 @@ class _Run:
         attempts = tuple(self._supervisor.attempts.values()) if self._supervisor is not None else ()
         if self._starved and not ended and code != 0:
             ended = "memory"
-        notes = (f"It may have {self._policy.caps.processes} processes, and was refused another one.",) if self._crowded else ()
-        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, notes, seconds)
+        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, self._notes(ended), seconds)
+
+    def _notes(self, ended: str) -> tuple[str, ...]:
+        """What the control group has to tell besides why the program ended."""
+        caps, notes = self._policy.caps, []
+        if self._crowded:
+            notes.append(f"It may have {caps.processes} processes, and was refused another one.")
+        if self._starved and ended != "memory":
+            notes.append(
+                f"All its processes may use {caps.memory_bytes} bytes of memory, and one of them was ended for want of more."
+            )
+        return tuple(notes)
 
 
 def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: set[str]) -> Outcome:
