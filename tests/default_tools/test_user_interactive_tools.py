@@ -76,6 +76,9 @@ def test_a_secret_reaches_tools_and_never_a_result(binding):
 def test_no_answer_and_nobody_to_ask_are_clean_failures(binding):
     binding.set_user_interaction_handler(lambda request: None)
     assert "gave no answer" in binding.execute_tool("tool_ask_for_text", {"question": "Which?"})["error"]
+    binding.set_user_interaction_handler(lambda request: "")
+    assert "gave no answer" in binding.execute_tool("tool_ask_for_secret", {"name": "KEY"}, session="e")["error"]
+    assert secrets.told("e", "KEY") is None
     binding.set_user_interaction_handler(None)
     result = binding.execute_tool("tool_ask_for_secret", {"name": "KEY"})
     assert not result["success"]

@@ -9,6 +9,7 @@ Source: tool guide §5; POSIX.1-2024, Shell Command Language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,7 +24,8 @@ class Verdict:
 
     Attributes:
         why: Why a person is to be asked, in words; "" where nobody needs to be.
-        names: The commands that are run, where all of it was understood; empty where it was not.
+        names: The commands that are run, where each of them reads, or does a known thing to files and starts nothing else;
+            empty otherwise. Only such commands are told apart well enough for an "always" that covers other arguments.
     """
 
     why: str
@@ -65,11 +67,10 @@ def judge(command: str) -> Verdict:
         parts = _Reader(command).parts()
     except _More as more:
         return Verdict(str(more))
+    whys = [_more_than_reading(part) for part in parts]
     names = tuple(dict.fromkeys(part.words[0].text for part in parts))
-    for part in parts:
-        if why := _more_than_reading(part):
-            return Verdict(why, names)
-    return Verdict("", names)
+    known = all(not why or _changes(part) for part, why in zip(parts, whys, strict=True))
+    return Verdict(next(filter(None, whys), ""), names if known else ())
 
 
 _SEPARATORS = ("&&", "||", ";", "|", "\n")
@@ -82,6 +83,12 @@ _UNREAD: Mapping[str, str] = {
 }
 _ODD = "it redirects in a way that is not understood"
 _HARMLESS_TARGETS = ("/dev/null", "&1", "&2")
+_AFTER_TARGET = ("", *" \t\n;|&<>")
+
+
+def _is_device(target: str) -> bool:
+    """Bash makes connections of some names below /dev."""
+    return target.startswith("/dev/") and target != "/dev/null"
 
 
 class _Reader:
@@ -129,7 +136,7 @@ class _Reader:
 
     def _plain(self, here: str) -> None:
         if here in "*?[":
-            self._word.leads |= not self._word.begun
+            self._word.leads |= not self._word.text
             self._word.globs = True
         self._word.text += here
         self._word.begun = True
@@ -178,7 +185,9 @@ class _Reader:
                 break
             self._at += 1
         target = self._text[start : self._at]
-        if here == "<" and target and not target.startswith("&") and not digit:
+        if self._text[self._at : self._at + 1] not in _AFTER_TARGET:
+            raise _More(_ODD)  # quotes or patterns go on with the name
+        if here == "<" and target and not target.startswith("&") and not digit and not _is_device(target):
             return
         if here == ">" and target in _HARMLESS_TARGETS:
             return
@@ -211,17 +220,17 @@ def _without(short: str = "", *long: str, operands: int | None = None) -> Check:
     """Without these options; a long one may be shortened, a short one may stand among others."""
 
     def check(arguments: list[str]) -> str:
-        plain = 0
-        for at, word in enumerate(arguments):
+        plain, dashes = 0, False
+        for word in arguments:
             if word == "--":
-                plain += len(arguments) - at - 1
-                break
+                dashes = True  # … or the value of an option, after which options still count: so they do here
+                continue
             name = word.partition("=")[0]
             if word.startswith("--") and any(option.startswith(name) for option in long):
                 return f"the option {name}"
             if word.startswith("-") and not word.startswith("--") and set(word[1:]) & set(short):
                 return f"the option {word}"
-            plain += not word.startswith("-")
+            plain += dashes or word == "-" or not word.startswith("-")
         return f"more than {operands} names, the last of which it writes" if operands is not None and plain > operands else ""
 
     return check
@@ -230,6 +239,37 @@ def _without(short: str = "", *long: str, operands: int | None = None) -> Check:
 def _find(arguments: list[str]) -> str:
     acting = ("-exec", "-ok", "-delete", "-fprint", "-fls")
     return next((f"the action {word}" for word in arguments if word.startswith(acting)), "")
+
+
+_date_options = _without("s", "--set")
+
+
+def _date(arguments: list[str]) -> str:
+    if wrong := _date_options(arguments):
+        return wrong
+    is_value = False
+    for word in arguments:
+        if not is_value and not word.startswith(("-", "+")):
+            return "a time to set"
+        is_value = not is_value and word in ("-d", "-r", "-f", "--date", "--reference", "--file")
+    return ""
+
+
+_CONVERSIONS = re.compile(r"%(?:%|[-+ #0-9.*]*[diouxXfFeEgGaAcsbq])")
+
+
+def _printf(arguments: list[str]) -> str:
+    """The shell's own can set variables, and run what stands in the index of one."""
+    dashes = arguments[:1] == ["--"]
+    template = next(iter(arguments[dashes:]), "")
+    if template.startswith("-") and not dashes:
+        return f"the option {template}"
+    return "a format that is not known" if "%" in _CONVERSIONS.sub("", template) else ""
+
+
+def _test(arguments: list[str]) -> str:
+    """The shell's own runs what stands in the index of a variable."""
+    return next((f"the condition {word}" for word in arguments if word in ("-v", "-R")), "")
 
 
 _GIT_READS = frozenset({"status", "log", "diff", "show", "ls-files", "ls-tree", "rev-parse", "blame", "describe", "shortlog"})
@@ -243,7 +283,7 @@ def _git(arguments: list[str]) -> str:
 
 
 _PLAIN = (
-    "cat", "head", "tail", "wc", "ls", "pwd", "echo", "printf", "true", "false", "test", "basename", "dirname", "realpath",
+    "cat", "head", "tail", "wc", "ls", "pwd", "echo", "true", "false", "basename", "dirname", "realpath",
     "readlink", "stat", "du", "df", "nl", "tac", "rev", "cut", "tr", "paste", "join", "comm", "fold", "fmt", "expand",
     "unexpand", "column", "od", "hexdump", "strings", "cmp", "diff", "md5sum", "sha1sum", "sha224sum", "sha256sum",
     "sha384sum", "sha512sum", "b2sum", "cksum", "seq", "uname", "whoami", "id", "printenv", "which", "type", "cd", "sleep",
@@ -253,13 +293,30 @@ _READS: Mapping[str, Check] = {
     **dict.fromkeys(_PLAIN, _nothing_wrong),
     "sort": _without("oT", "--output", "--compress-program", "--temporary-directory", "--files0-from"),
     "uniq": _without(operands=1),
-    "date": _without("s", "--set"),
+    "date": _date,
+    "printf": _printf,
+    "test": _test,
     "file": _without("C", "--compile"),
     "tree": _without("oR", "--output"),
     "rg": _without("z", "--pre", "--pre-glob", "--hostname-bin", "--search-zip"),
     "find": _find,
     "git": _git,
 }
+_NO_PATTERNS = ("uniq", "date", "printf")
+"""Commands of which a name more means something else."""
+
+_CHANGES = frozenset({"touch", "mkdir", "rmdir", "cp", "mv", "ln", "rm", "tee"})
+"""Commands that change files, and start no other command whatever their arguments are."""
+
+
+def _changes(part: _Part) -> bool:
+    first = part.words[0]
+    return first.text in _CHANGES and not first.globs
+
+
+def _may_be_an_option(word: _Word) -> bool:
+    """A pattern in place of which the name of a file could come that reads as an option."""
+    return word.leads or (word.globs and word.text.startswith("-"))
 
 
 def _more_than_reading(part: _Part) -> str:
@@ -270,7 +327,7 @@ def _more_than_reading(part: _Part) -> str:
     check = _READS.get(name)
     if check is None:
         return f"{name!r} may do more than read"
-    if check is not _nothing_wrong and any(word.leads for word in rest):
+    if check is not _nothing_wrong and any(_may_be_an_option(word) or (word.globs and name in _NO_PATTERNS) for word in rest):
         return f"a pattern may stand for an option of {name!r}"
     if wrong := check([word.text for word in rest]):
         return f"{name!r} with {wrong} may do more than read"

@@ -1,30 +1,35 @@
-"""Commands that run in the background: kept by number until the library is closed, listed, ended with all that they started."""
+"""Commands that run in the background: kept by number until the library is closed, listed, ended with all that they started.
+
+Each session has its own: what one started another neither sees nor ends.
+"""
 
 from __future__ import annotations
 
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lollms_client.errors import ToolArgumentError
+from lollms_client.tools_bindings.lcp.default_tools._support import shown
 
 if TYPE_CHECKING:
-    from lollms_client._sandbox.policy import Outcome, Policy
+    from lollms_client._sandbox.policy import Outcome
     from lollms_client._sandbox.runner import Program
 
 __all__ = ["Jobs"]
 
 _MOST = 16
 _KEPT = 60_000  # characters of output of a running one that are kept
+_ENDED_KEPT = 32  # of those that ended, the latest
 _END_WAIT = 5.0  # seconds
 
 
 class _Job:
     """One background command."""
 
-    def __init__(self, number: int, command: str) -> None:
-        self.number, self.command = number, command
+    def __init__(self, session: str, number: int, command: str) -> None:
+        self.session, self.number, self.command = session, number, command
         self._began = time.monotonic()
         self._said, self._lock = "", threading.Lock()
         self.program: Program | None = None
@@ -40,7 +45,7 @@ class _Job:
 
     def line(self) -> str:
         """How it stands, in one line."""
-        return f"{self.number}: {self.command:.80} ({self._state()})"
+        return f"{self.number}: {shown(self.command):.80} ({self._state()})"
 
     def _state(self) -> str:
         done = self.outcome()
@@ -68,8 +73,13 @@ class Jobs:
     def __init__(self) -> None:
         self._numbers, self._jobs, self._lock = itertools.count(1), dict[str, _Job](), threading.Lock()
 
-    def start(self, command: str, argv: list[str], policy: Policy, folder: str, mechanism: str | None) -> str:
+    def start(self, session: str, command: str, **how: Any) -> str:
         """Starts one.
+
+        Args:
+            session: Whose it is.
+            command: As it is listed.
+            how: What `Program` takes.
 
         Raises:
             ToolArgumentError: As many as there may be run already.
@@ -81,26 +91,32 @@ class Jobs:
                 raise ToolArgumentError(
                     f"{_MOST} commands run in the background already; end one with tool_shell_stop.", "background"
                 )
-            job = _Job(next(self._numbers), command)
-            job.program = Program(argv, policy, cwd=folder, mechanism=mechanism, on_output=job.hear)
+            job = _Job(session, next(self._numbers), command)
+            job.program = Program(**how, on_output=job.hear)
             self._jobs[str(job.number)] = job
+            ended = [one for one in self._jobs.values() if one.outcome() is not None]
+            for one in ended[:-_ENDED_KEPT]:
+                del self._jobs[str(one.number)]
         return f"Started in the background as job {job.number}."
 
-    def find(self, number: str) -> _Job:
+    def find(self, session: str, number: str) -> _Job:
         """One by its number.
 
         Raises:
             ToolArgumentError: There is none.
         """
-        found = self._jobs.get(number)
+        found = next((job for job in self._of(session) if str(job.number) == number), None)
         if found is None:
-            there = ", ".join(self._jobs) or "none"
+            there = ", ".join(str(job.number) for job in self._of(session)) or "none"
             raise ToolArgumentError(f"There is no job {number!r}. There is: {there}.", "job")
         return found
 
-    def listed(self) -> str:
-        """All of them, a line each."""
-        return "\n".join(job.line() for job in list(self._jobs.values()))
+    def listed(self, session: str) -> str:
+        """Those of a session, a line each."""
+        return "\n".join(job.line() for job in self._of(session))
+
+    def _of(self, session: str) -> list[_Job]:
+        return [job for job in list(self._jobs.values()) if job.session == session]
 
     def close(self) -> None:
         """Ends all of them."""

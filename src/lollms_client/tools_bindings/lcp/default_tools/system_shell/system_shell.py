@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lollms_client._tools.asks import ask
+from lollms_client._tools.asks import arguments_text, ask, fingerprint
 from lollms_client._tools.calls import CURRENT, autonomy_level
 from lollms_client.errors import LollmsError, ToolArgumentError, ToolRejectedError
-from lollms_client.tools_bindings.lcp.default_tools._support import ConfirmHandler, Host, as_bool, as_int, as_text
+from lollms_client.tools_bindings.lcp.default_tools._support import ConfirmHandler, Host, as_bool, as_int, as_text, shown
 from lollms_client.tools_bindings.lcp.default_tools.system_shell._commands import judge
 from lollms_client.tools_bindings.lcp.default_tools.system_shell._jobs import Jobs
 
@@ -44,7 +44,7 @@ _OUTPUT = 60_000  # characters of output that are kept
 
 _HOST = Host()
 _JOBS = Jobs()
-_always: set[tuple[str, str]] = set()  # (session, kind)
+_always: set[tuple[str, str]] = set()  # (session, question)
 _lock = threading.Lock()
 
 
@@ -94,7 +94,7 @@ def tool_system_shell(
             if not folder.is_dir():
                 raise ToolArgumentError(f"There is no folder {working_directory!r} in the workspace.", "working_directory")
             call = _Call(workspace.root, str(folder), as_text(command, "command").strip(), _variables(environment))
-            call.allow()
+            call.allow(background=as_bool(background))
             if as_bool(background):
                 return {"success": True, "output": call.start()}
             return call.run(as_int(timeout, 120, 1, _LONGEST))
@@ -104,7 +104,7 @@ def tool_system_shell(
 
 def tool_shell_jobs() -> dict[str, Any]:
     """Lists the commands that were started in the background, and how they stand."""
-    return {"success": True, "output": _JOBS.listed() or "Nothing was started in the background."}
+    return {"success": True, "output": _JOBS.listed(_session()) or "Nothing was started in the background."}
 
 
 def tool_shell_job_output(job: str) -> dict[str, Any]:
@@ -128,9 +128,14 @@ def tool_shell_stop(job: str) -> dict[str, Any]:
 # -- helpers -------------------------------------------------------------------------------------------------------------------
 
 
+def _session() -> str:
+    call = CURRENT.get()
+    return call.session if call is not None else ""
+
+
 def _of_job(job: str, act: Any) -> dict[str, Any]:
     try:
-        return {"success": True, "output": act(_JOBS.find(as_text(job, "job").strip()))}
+        return {"success": True, "output": act(_JOBS.find(_session(), as_text(job, "job").strip()))}
     except LollmsError as error:
         return {"success": False, "error": str(error)}
 
@@ -143,7 +148,18 @@ def _variables(given: object) -> dict[str, str]:
     for name in given:
         if not str(name).isidentifier():
             raise ToolArgumentError(f"{name!r} is no name of an environment variable.", "environment")
-    return {str(name): as_text(value, "environment") for name, value in given.items()}
+    return {str(name): _passable(as_text(value, "environment"), "environment") for name, value in given.items()}
+
+
+def _passable(text: str, name: str) -> str:
+    """Text that a program can be given.
+
+    Raises:
+        ToolArgumentError: It holds what the system cannot hand over.
+    """
+    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise ToolArgumentError(f"{name} holds a NUL character or half a character, which no program can be given.", name)
+    return text
 
 
 class _Call:
@@ -152,14 +168,15 @@ class _Call:
     def __init__(self, root: str, folder: str, command: str, variables: dict[str, str]) -> None:
         if not command:
             raise ToolArgumentError("The command is empty.", "command")
-        self.root, self.folder, self.command, self.variables = root, folder, command, variables
+        self.root, self.folder, self.command, self.variables = root, folder, _passable(command, "command"), variables
         self.level = autonomy_level(AUTONOMY_LEVEL)
         self.reads = False  # nobody was asked, because it only reads
+        self.edited = False  # by the operator
         self._running = CURRENT.get()
 
     # ---- the person -------------------------------------------------------------------------------------------------------
 
-    def allow(self) -> None:
+    def allow(self, *, background: bool) -> None:
         """Asks a person where the level demands it; what the operator put in the command's place is what runs.
 
         Raises:
@@ -173,28 +190,50 @@ class _Call:
         if self.level == "safe" and not why and confined:
             self.reads = True
             return
-        kind = f"run {', '.join(verdict.names)}" if verdict.names else "run this command"
-        label = f"system_shell: {kind}{f' ({why})' if why else ''}{'' if confined else '; there is no confinement here'}"
-        # What is not understood is never remembered: "always" is about commands that are known by name.
-        self._ask(label, (f"{kind} {why}" if verdict.names else "") if not self.variables else "")
+        self._ask(self._label(verdict.names, why, background=background, confined=confined))
 
-    def _ask(self, label: str, kind: str) -> None:
-        session = self._running.session if self._running is not None else ""
-        if kind and (session, kind) in _always:
+    def _label(self, names: tuple[str, ...], why: str, *, background: bool, confined: bool) -> str:
+        """What the question is called, and so what an "always" is for, here and in the gate.
+
+        Commands that are known by name, and held to the workspace, are one kind whatever their arguments are. All else is a kind
+        of its own, text by text: the label holds a mark of it.
+        """
+        if names and confined and not self.variables:
+            what = f"run {', '.join(names)}"
+        else:
+            mark = fingerprint("system_shell", arguments_text([self.folder, self.variables, self.command]))
+            what = f"run this command [{mark[:24]}]"
+        if self.folder != self.root:
+            what += f" in the folder '{shown(os.path.relpath(self.folder, self.root))}'"
+        if background:
+            what += " in the background"
+        return f"system_shell: {what}{f' ({shown(why)})' if why else ''}{'' if confined else '; there is no confinement here'}"
+
+    def _ask(self, label: str) -> None:
+        """Asks; the label is what an "always" is for."""
+        session = _session()
+        if (session, label) in _always:
             return
         if _CONFIRM_HANDLER is None:
             raise ToolRejectedError("The command was not run: it needs a person's approval, and nobody can be asked here.")
         decision, reason, edited = ask(_CONFIRM_HANDLER, self._shown(), label, None)
         if decision == "reject":
             raise ToolRejectedError(f"The command was not run. {reason or 'The operator declined.'}")
-        if decision == "always" and kind:
-            with _lock:
-                _always.add((session, kind))
         if edited is not None:
-            command = edited.get("command") if isinstance(edited, dict) else edited
-            if not isinstance(command, str) or not command.strip():
-                raise ToolRejectedError("The command was not run: what the operator put in its place is no command.")
-            self.command = command
+            self._take(edited)
+        elif decision == "always":
+            with _lock:
+                _always.add((session, label))
+
+    def _take(self, edited: object) -> None:
+        """Takes what the operator put in the command's place. Whatever else they changed cannot be applied, so nothing runs."""
+        command = edited.get("command") if isinstance(edited, dict) and edited.keys() <= {"command"} else edited
+        if not isinstance(command, str) or not command.strip():
+            raise ToolRejectedError(
+                "The command was not run: the operator changed something other than the command, or left nothing of it."
+            )
+        self.edited = command.strip() != self.command
+        self.command = _passable(command, "command")
 
     def _shown(self) -> str:
         """The whole of what runs."""
@@ -211,11 +250,15 @@ class _Call:
         outcome = run(
             self._argv(), self._policy(float(seconds)), cwd=self.folder, cancelled=cancelled, mechanism=self._mechanism()
         )
-        return _result(outcome, seconds, reads=self.reads)
+        return _result(outcome, seconds, [*self._news(), *outcome.notes], reads=self.reads)
 
     def start(self) -> str:
         """Lets it run in the background."""
-        return _JOBS.start(self.command, self._argv(), self._policy(None), self.folder, self._mechanism())
+        how = {"argv": self._argv(), "policy": self._policy(None), "cwd": self.folder, "mechanism": self._mechanism()}
+        return "\n".join([_JOBS.start(_session(), self.command, **how), *(f"[{one}]" for one in self._news())])
+
+    def _news(self) -> list[str]:
+        return [f"The operator changed the command. What ran: {self.command}"] if self.edited else []
 
     def _mechanism(self) -> str | None:
         return None if self.level != "full_access" and _confined() else "none"
@@ -251,8 +294,7 @@ _ENDS = {
 }
 
 
-def _result(outcome: Outcome, seconds: int, *, reads: bool) -> dict[str, Any]:
-    notes = list(outcome.notes)
+def _result(outcome: Outcome, seconds: int, notes: list[str], *, reads: bool) -> dict[str, Any]:
     if outcome.ended:
         why = _ENDS[outcome.ended].format(seconds)
         notes.append(f"The command and all that it started were ended: {why}.")

@@ -63,6 +63,8 @@ def tool_ask_for_secret(name: str, question: str = "") -> str:
     if not called:
         raise ToolArgumentError("A secret needs a name.", "name")
     value = _ask("secret", called, as_text(question, "question").strip() or f"Please enter {called}.")
+    if not value:
+        raise ToolRejectedError("The person gave no answer.")
     call = CURRENT.get()
     keep(call.session if call is not None else "", called, value)
     return f"The person entered {called}. It is kept for tools that use it, and is not shown."
