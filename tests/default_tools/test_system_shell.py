@@ -113,8 +113,16 @@ def test_the_question_says_in_which_folder_and_whether_in_the_background(shell, 
     assert "in the folder 'sub' in the background" in label
 
 
-def test_a_question_holds_no_control_characters_of_the_command(shell, person):
-    for command in ("sort '-o\x1b[2J\n'", "'\x1b[2J' a"):
+@pytest.mark.parametrize("hiding", ["\x1b[2K", "\r", "\b", "\x9b2K", "\u202e", "\x7f"])
+def test_a_command_that_would_not_read_as_what_runs_is_refused_before_anybody_is_asked(shell, person, ws, hiding):
+    result = shell.tool_system_shell(f"touch made; echo '{hiding}'")
+    assert "control characters" in result["error"]
+    assert person.asked == []
+    assert list(ws.iterdir()) == []
+
+
+def test_the_name_of_a_question_is_one_line_whatever_the_command_holds(shell, person):
+    for command in ("sort '-o\na' b", "'a\nb' c"):
         shell.tool_system_shell(command)
         assert person.asked[-1][1].isprintable()
 

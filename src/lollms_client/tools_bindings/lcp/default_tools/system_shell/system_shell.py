@@ -9,6 +9,7 @@ Source: tool guide §5, §6; CONTRACT A9, A10, A17.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,9 @@ _CONFIRM_HANDLER: ConfirmHandler | None = None
 
 _LONGEST = 3600  # seconds that a command may ask for
 _OUTPUT = 60_000  # characters of output that are kept
+
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What steers a terminal or turns the order of letters: a question with it would not read as what runs."""
 
 _HOST = Host()
 _JOBS = Jobs()
@@ -181,9 +185,16 @@ class _Call:
 
         Raises:
             ToolRejectedError: They said no, or nobody can be asked.
+            ToolArgumentError: It cannot be shown to a person as it is.
         """
         if self.level == "full_access":
             return
+        if _HIDING.search(self.command):
+            raise ToolArgumentError(
+                "The command holds control characters, which would hide from a person what it does. Write them as escapes, "
+                "for example with printf, and end lines with a line feed alone.",
+                "command",
+            )
         verdict = judge(self.command)
         confined = _confined()
         why = verdict.why or ("it sets environment variables" if self.variables else "")
