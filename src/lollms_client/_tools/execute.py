@@ -47,6 +47,7 @@ class Order:
         stored: A decision that was made while the turn waited.
         ends_with_deadline: Whether a passed deadline really ends the call (a process), or leaves it running (a thread).
         defer: Whether a call that needs a person waits where nobody can be asked, instead of being refused.
+        code: Names the code that runs, where it is not the host's own.
         about_to: Told, right before the call runs, with which arguments.
     """
 
@@ -61,6 +62,7 @@ class Order:
     ends_with_deadline: bool = False
     defer: bool = False
     about_to: Callable[[dict[str, Any]], None] | None = None
+    code: str = ""
 
     def take(self, call_options: Mapping[str, Any]) -> Order:
         """Takes what the caller of this one call says about it: `approval`, `defer_approval` and `about_to`."""
@@ -90,7 +92,16 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
         return failure(str(wrong), argument=wrong.argument)
     session = order.running.session
     call = GateCall(
-        plan.name, arguments, order.effects, order.trusted, order.level, session, order.handler, order.stored, order.defer
+        plan.name,
+        arguments,
+        order.effects,
+        order.trusted,
+        order.level,
+        session,
+        order.handler,
+        order.stored,
+        order.defer,
+        order.code,
     )
     decision = gate.decide(call)
     if isinstance(decision, Reject):

@@ -78,6 +78,7 @@ class GateCall:
         session: What "always" is remembered for.
         handler: Who is asked, None where there is nobody.
         stored: A decision that was made while the turn waited: `{"ticket", "decision", "reason"[, "arguments"]}`.
+        code: Names the code that runs, where it is not the host's own: what a person says about it holds for no other.
         defer: Whether it waits where nobody can be asked, whatever the gate's own way is.
     """
 
@@ -90,6 +91,12 @@ class GateCall:
     handler: ConfirmHandler | None = None
     stored: Mapping[str, Any] | None = None
     defer: bool = False
+    code: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What an approval is about: the tool, and its code where that may change under its name."""
+        return f"{self.name} {self.code}" if self.code else self.name
 
 
 class Gate:
@@ -123,17 +130,17 @@ class Gate:
         if not kind:
             return Allow(call.arguments)
         text = arguments_text(call.arguments)
-        exact = fingerprint(call.name, text)
+        exact = fingerprint(call.identity, text)
         # What was decided about this very call goes first: "always" does not lift a refusal.
         if call.stored is not None and str(call.stored.get("ticket", "")).partition(":")[0] == exact:
             made = (call.stored.get("decision"), call.stored.get("reason") or "", call.stored.get("arguments"))
             return self._decided(call, kind, text, ask(lambda *_: made, text, call.name, None), "stored")
-        if self.remembers(call.session, call.name, kind):
+        if self.remembers(call.session, call.identity, kind):
             answer = ("allow", "", None)  # with its grants, so that the tool does not ask the same once more
             return self._decided(call, kind, text, answer, "always")
         if call.handler is not None:
             answer = ask(call.handler, text, call.name, None)
-            if fingerprint(call.name, arguments_text(call.arguments)) != exact:
+            if fingerprint(call.identity, arguments_text(call.arguments)) != exact:
                 return Reject("The arguments changed while a person decided about them.", "policy", kind)
             return self._decided(call, kind, text, answer, "handler")
         if self.approval == "defer" or call.defer:
@@ -149,7 +156,7 @@ class Gate:
         if edited is not None and not isinstance(edited, Mapping):
             return Reject("The edited arguments are not an object, so the call was refused.", by, kind)
         if decision == "always":
-            self.remember(call.session, call.name, kind)
+            self.remember(call.session, call.identity, kind)
         arguments = call.arguments if edited is None else dict(edited)
         seen = {text if edited is None else arguments_text(arguments)}
         for value in arguments.values():

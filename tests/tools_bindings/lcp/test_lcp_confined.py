@@ -8,6 +8,7 @@ import time
 import pytest
 
 from lollms_client._sandbox import mechanisms
+from lollms_client.errors import ToolLoadError
 from lollms_client.tools_bindings.lcp import LCPBinding
 
 CODE = '''TOOL_EFFECTS = {"tool_add": ["read"]}
@@ -109,3 +110,35 @@ def test_where_nothing_can_confine_it_it_does_not_run(binding, monkeypatch):
     result = binding.execute_tool("tool_add", {"a": 1})
     assert not result["success"]
     assert "runs confined or not at all" in result["error"]
+
+
+def test_what_was_allowed_always_does_not_hold_for_other_code_of_that_name(binding):
+    asked = []
+
+    def person(source, label, argv=None):
+        asked.append(label)
+        return "always", ""
+
+    how = {"autonomy_level": "safe", "confirm_handler": person, "session": "s"}
+    for _ in range(2):
+        assert binding.execute_tool("tool_add", {"a": 1}, **how)["output"] == 3
+    assert len(asked) == 1
+    binding.register_tool_from_code("sums", "def tool_add(a: int) -> int:\n    return -a\n", trusted=False)
+    assert binding.execute_tool("tool_add", {"a": 1}, **how)["output"] == -1
+    assert len(asked) == 2
+
+
+def test_an_approval_that_was_stored_is_for_the_code_that_it_was_about(binding):
+    how = {"autonomy_level": "safe", "defer_approval": True}
+    ticket = binding.execute_tool("tool_add", {"a": 1}, **how)["ticket"]
+    approval = {"ticket": ticket, "decision": "allow", "reason": ""}
+    assert binding.execute_tool("tool_add", {"a": 1}, approval=approval, **how)["output"] == 3
+    binding.register_tool_from_code("sums", "def tool_add(a: int) -> int:\n    return -a\n", trusted=False)
+    assert binding.execute_tool("tool_add", {"a": 1}, approval=approval, **how)["status_code"] == 202
+
+
+def test_it_takes_the_place_of_no_tool_that_the_host_trusts(binding):
+    binding.register_tool_from_code("own", "def tool_own() -> int:\n    return 1\n")
+    with pytest.raises(ToolLoadError, match="cannot replace"):
+        binding.register_tool_from_code("x", "def tool_own() -> int:\n    return 2\n", trusted=False)
+    assert binding.execute_tool("tool_own", {})["output"] == 1

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lollms_client._tools.asks import fingerprint
 from lollms_client._tools.calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall
 from lollms_client._tools.effects import DEFAULT_LEVEL, check_level
 from lollms_client._tools.execute import Order, call_tool, execute, failure
@@ -279,6 +280,7 @@ class LCPBinding(LollmsToolBinding):
             running,
             effects=entry.spec.effects if trusted else None,  # what a model says about its own tools is no promise
             trusted=trusted,
+            code="" if trusted else fingerprint(stem, entry.code or ""),
             level=running.level,
             handler=self._who_confirms(stem, running),
             ends_with_deadline=self.isolation == "process" or not trusted,
@@ -494,12 +496,18 @@ class LCPBinding(LollmsToolBinding):
             The names of the tools.
 
         Raises:
-            ToolLoadError: The code does not parse or does not run; nothing is registered then.
+            ToolLoadError: The code does not parse or does not run, or is not trusted and would replace a tool that is; nothing
+                is registered then.
         """
         library = self._toolbox.code_library(prefix, code)
         if not library.tools:
             return []
         if not trusted:
+            for tool in library.tools:
+                if (there := self._toolbox.entries.get(tool.name)) is not None and there.library.path not in self._confined:
+                    raise ToolLoadError(
+                        f"{tool.name} is a tool of {there.library.stem!r}, which code that nobody trusts cannot replace."
+                    )
             self._confined.add(library.path)
             self._forget(self._toolbox.register_code(library, code))
             return [tool.name for tool in library.tools]
