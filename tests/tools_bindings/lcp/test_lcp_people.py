@@ -212,3 +212,19 @@ def test_the_levels_of_default_libraries_change_too(tmp_path):
         binding.set_autonomy_level("workspace_tools", "safe")
         assert binding.execute_tool("tool_delete_path", {"path": "b"})["status_code"] == 403
         assert (tmp_path / "b").exists()
+
+
+def test_what_is_approved_at_a_terminal_is_shown_whole_and_cannot_command_it(monkeypatch, capsys):
+    from lollms_client.tools_bindings.lcp import confirmation
+
+    answers = iter(["v", "n", ""])
+    monkeypatch.setattr(confirmation, "_has_terminal", lambda: True)
+    questions = []
+    monkeypatch.setattr("builtins.input", lambda question: questions.append(question) or next(answers))
+    source = "rm -rf . \x1b[2K\rls \u202e" + "x" * 600 + "THE END"
+    assert confirmation.cli_confirm_handler(source, "run\x1b[8m", ["a\x1b"])[0] == "reject"
+    shown = capsys.readouterr().out
+    assert not set("\x1b\r\u202e") & set(shown)
+    assert "rm -rf . \\x1b[2K" in shown
+    assert "[v]iew all" in questions[0]
+    assert "THE END" in shown

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from lollms_client._text.terminal import safe_text
+
 __all__ = [
     "cli_confirm_handler",
     "cli_user_interaction_handler",
@@ -30,7 +32,8 @@ def cli_confirm_handler(source: str, script_label: str, argv: list[Any] | None =
     """Asks a person at the terminal whether an action may run.
 
     Args:
-        source: What is about to run: a script, or a tool's JSON arguments; its first 500 characters are shown.
+        source: What is about to run: a script, or a tool's JSON arguments; its first 500 characters are shown, all of it on
+            demand. Characters that could command the terminal are shown as escapes.
         script_label: What it is called.
         argv: Its command line, where it has one.
 
@@ -43,18 +46,22 @@ def cli_confirm_handler(source: str, script_label: str, argv: list[Any] | None =
             "or set autonomy_level 'full_access' for this library."
         )
     with _terminal:
-        shown = source[:_SHOWN] + ("..." if len(source) > _SHOWN else "")
-        _write(f"\n{_RULE}\n⚠️ AUTHORIZATION REQUIRED: {script_label}\n{_RULE}\n{shown}\n")
+        shown = safe_text(source[:_SHOWN]) + ("..." if len(source) > _SHOWN else "")
+        _write(f"\n{_RULE}\n⚠️ AUTHORIZATION REQUIRED: {safe_text(script_label)}\n{_RULE}\n{shown}\n")
         if argv:
-            _write(f"with: {argv}\n")
+            _write(f"with: {safe_text(str(argv))}\n")
         _write(f"{_RULE}\n")
-        return _decision()
+        return _decision(source)
 
 
-def _decision() -> tuple[str, str]:
+def _decision(source: str) -> tuple[str, str]:
+    more = f" / [v]iew all {len(source):,} characters" if len(source) > _SHOWN else ""
+    question = f"Authorize action? [y]es / [n]o / [a]lways{more}: "
     try:
         while True:
-            choice = input("Authorize action? [y]es / [n]o / [a]lways: ").strip().lower()
+            choice = input(question).strip().lower()
+            if choice in ("v", "view"):
+                _write(f"{safe_text(source)}\n{_RULE}\n")
             if choice in ("y", "yes", ""):
                 return "allow", ""
             if choice in ("a", "always"):
@@ -111,13 +118,13 @@ def cli_user_interaction_handler(request: dict[str, Any]) -> str | None:
         return None
     options = [str(option) for option in request.get("options") or ()]
     default = request.get("default")
-    hint = f" [{default}]" if default and request.get("type") != "secret" else ""
+    hint = f" [{safe_text(str(default))}]" if default and request.get("type") != "secret" else ""
     with _terminal:
         if title := request.get("title"):
-            _write(f"\n{_RULE}\n{title}\n{_RULE}\n")
+            _write(f"\n{_RULE}\n{safe_text(str(title))}\n{_RULE}\n")
         for number, option in enumerate(options, 1):
-            _write(f"  {number}. {option}\n")
-        question = f"{request.get('prompt') or 'Your answer'}{hint}: "
+            _write(f"  {number}. {safe_text(option)}\n")
+        question = f"{safe_text(str(request.get('prompt') or 'Your answer'))}{hint}: "
         try:
             return _answer(str(request.get("type") or "text"), question, options, default)
         except (EOFError, KeyboardInterrupt):
