@@ -152,3 +152,8 @@ def test_an_environment_of_python_in_the_workspace_stays_as_it_is(tmp_path, mech
     outcome = python("open('.venv/lib/evil.pth', 'w')", tmp_path, mechanism)
     assert "Read-only file system" in outcome.output
     assert list(packages.iterdir()) == []
+
+
+def test_a_command_line_that_the_system_would_not_take_is_refused_in_words(tmp_path, mechanism):
+    with pytest.raises(SandboxError, match="A word of the command line has 200,000 bytes"):
+        run(["/bin/echo", "x" * 200_000], Policy(environment=clean_environment()), cwd=str(tmp_path), mechanism=mechanism)

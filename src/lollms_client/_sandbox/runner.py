@@ -39,6 +39,7 @@ __all__ = ["Cancelled", "Program", "run", "try_out"]
 
 _LAUNCHER = str(Path(__file__).with_name("inside.py"))
 _TICK = 0.1  # seconds between two looks at whether the caller gave up
+_LONGEST_WORD = (1 << 17) - 1  # bytes, of one argument or one variable (execve(2))
 _DRAIN = 0.5  # seconds for the last words of what was ended
 _STATUS = struct.Struct("=ii")
 _UNCONFINED = Mechanism("none", True)
@@ -84,7 +85,7 @@ def run(
         NoConfinementError: Nothing on this machine can hold the policy. The program was not started.
         SandboxError: The confinement could not be set up, or there is no such program. It was not started.
     """
-    program = _found(argv[0], policy)
+    program = _found(argv, policy)
     with _private_folder() as private:
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
         before = trusted_now(policy)
@@ -137,7 +138,7 @@ class Program:
     def _live(self, argv: list[str], policy: Policy, cwd: str, pass_fds: tuple[int, ...], ask: Ask | None) -> None:
         try:
             with _private_folder() as private:
-                running = _Run([_found(argv[0], policy), *argv[1:]], policy, cwd, self._chosen, private)
+                running = _Run([_found(argv, policy), *argv[1:]], policy, cwd, self._chosen, private)
                 before = trusted_now(policy)
                 running.start(b"", Path(private), pass_fds)
                 self._running = running
@@ -178,7 +179,18 @@ def _private_folder() -> Iterator[str]:
         remove(private)
 
 
-def _found(program: str, policy: Policy) -> str:
+def _found(argv: Sequence[str], policy: Policy) -> str:
+    """The program's file, where the system can start it with these words.
+
+    Raises:
+        SandboxError: It cannot.
+    """
+    program = argv[0]
+    longest = max(len(os.fsencode(one)) for one in (*argv, *(f"{k}={v}" for k, v in policy.environment.items())))
+    if longest > _LONGEST_WORD:
+        raise SandboxError(
+            f"A word of the command line has {longest:,} bytes; the system takes {_LONGEST_WORD:,}. Put it into a file."
+        )
     found = shutil.which(program, path=policy.environment.get("PATH")) or program
     if not Path(found).is_file():
         raise SandboxError(f"There is no program {program!r} to run.")

@@ -6,6 +6,7 @@ traceback, brings back a mark in its place. Source: tool guide §13.
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -21,10 +22,10 @@ _named: dict[tuple[str, str], str] = {}
 
 
 def hear(value: str) -> None:
-    """Notes an answer that is a secret, whoever asked for it."""
+    """Notes an answer that is a secret, whoever asked for it, as it is and as it would stand in JSON."""
     if len(value) >= _SHORTEST:
         with _lock:
-            _values.add(value)
+            _values.update((value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]))
 
 
 def keep(session: str, name: str, value: str) -> None:

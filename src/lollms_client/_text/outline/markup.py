@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from .lexis import Lexer, Lexis
@@ -28,7 +29,7 @@ class Scanner(Protocol):
         ...
 
 
-class _LineScanner:
+class _LineScanner(ABC):
     """Looks at the beginning of each line, and at it alone."""
 
     _found: Found
@@ -38,8 +39,9 @@ class _LineScanner:
             self._found = self._line(text)
         return self._found if ends else []
 
+    @abstractmethod
     def _line(self, line: str) -> Found:
-        raise NotImplementedError
+        """The units that a line begins."""
 
 
 _FENCE = re.compile(r"(?P<before>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,3})(?P<fence>`{3,}|~{3,})(?P<info>.*)")
