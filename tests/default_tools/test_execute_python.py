@@ -466,6 +466,27 @@ def test_a_session_whose_process_is_gone_begins_anew_and_says_so(python):
     assert result["output"].startswith("False\n[The session's process had ended")
 
 
+def test_a_session_whose_process_ended_right_after_its_answer_says_so_too(load):
+    module = load("execute_python", autonomy_level="full_access")
+    module.tool_execute_python("x = 1", session=True)
+    (held,) = module._SESSIONS._held.values()
+    run = held.child.run
+
+    def answer_and_end(*what):
+        ran = run(*what)
+        held.child.end()
+        deadline = time.monotonic() + 20
+        while held.child.alive() and time.monotonic() < deadline:
+            pass
+        return ran
+
+    held.child.run = answer_and_end
+    assert module.tool_execute_python("x", session=True)["output"] == "1"
+    result = module.tool_execute_python("'x' in globals()", session=True)
+    assert result["output"].startswith("False\n[The session's process had ended")
+    module.close_tools_library()
+
+
 def test_a_session_under_another_level_is_another_session(load):
     module = load("execute_python", autonomy_level="full_access")
     module.tool_execute_python("x = 1", session=True)
@@ -509,6 +530,9 @@ def test_a_session_ends_when_nobody_used_it_for_long(load, ws):
     while module._SESSIONS.count() and time.monotonic() < deadline:
         threading.Event().wait(0.05)
     assert module._SESSIONS.count() == 0
+    result = module.tool_execute_python("'x' in globals()", session=True)
+    assert result["output"].startswith("False\n[Nobody used the session for long")
+    module.close_tools_library()
 
 
 # ---- through a binding -----------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ class _Held:
     lock: threading.Lock = field(default_factory=threading.Lock)
     child: Child | None = None
     level: str = ""
+    slept: bool = False  # its process was ended because nobody used it
 
     def ready(self, level: str, start: Callable[[], Child]) -> tuple[Child, str]:
         """A process for this level, and what is to be said where it is not the one of the last call."""
@@ -40,6 +41,9 @@ class _Held:
             note = "The autonomy level changed, so this is a new session without the variables of the one before."
         elif self.child is not None and not self.child.alive():
             note = "The session's process had ended, so this is a new session without the variables of the one before."
+        elif self.slept:
+            note = "Nobody used the session for long, so this is a new one without the variables of the one before."
+        self.slept = False
         if note:
             self.drop()
         if self.child is None:
@@ -94,12 +98,11 @@ class Sessions:
             ran = child.run(script, question, cancelled)
             if ran.ended:
                 ran.notes.append("The session's variables are lost; the next call begins a new one.")
+                held.drop()
             if note:
                 ran.notes.append(note)
             return ran
-        finally:
-            if held.child is not None and not held.child.alive():
-                held.drop()
+        finally:  # a process that ended since it answered stays for the next call, which tells of it
             held.lock.release()
             self._watch()
 
@@ -114,6 +117,7 @@ class Sessions:
                 try:
                     if held.child is not None and time.monotonic() - held.child.used >= self.idle:
                         held.drop()
+                        held.slept = True
                 finally:
                     held.lock.release()
 
