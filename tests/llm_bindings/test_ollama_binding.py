@@ -433,7 +433,8 @@ def test_a_model_without_tools_of_its_own_is_held_to_a_schema_and_calls_them_all
     )
     with LollmsClient("ollama", llm_binding_config={"model_name": "plain:1b", "base_url": ollama.root}) as client:
         client.tools = tools = ScriptedTools({"tool_add": lambda a: a + 1})
-        end = list(client.run_turn("Add one to 1."))[-1]
+        begins, *_, end = client.run_turn("Add one to 1.")
+    assert (begins.dialect, begins.tools) == ("constrained", ["tool_add"]), client.llm.model_facts()
+    assert all("tools" not in body and "tool_add" in str(body.get("format")) for body in ollama.bodies), ollama.bodies
     assert (end.status, end.response) == ("completed", "2")
     assert tools.calls == [("tool_add", {"a": 1})]
-    assert all("tools" not in body and "tool_add" in str(body["format"]) for body in ollama.bodies)
