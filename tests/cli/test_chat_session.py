@@ -18,11 +18,11 @@ from lollms_client.cli.chat.plain import run_plain
 from lollms_client.cli.chat.session import Session
 from lollms_client.cli.chat.view import View, figures
 from lollms_client.cli.chat.worker import Failure, Question, TurnInThread
-from lollms_client.cli.clean import one_line, safe_text
 from lollms_client.cli.tree import drawn
 from lollms_client.errors import BackendError, ConfigurationError, UnknownNameError
 from lollms_client.events import TextDelta, ThoughtDelta, TurnEnded, Usage
 from lollms_client.lollms_core import LollmsClient
+from lollms_client.lollms_utilities import one_line, safe_text
 from lollms_client.testing import Capabilities, ReasoningDelta, Reply, ScriptedLLM, call
 
 

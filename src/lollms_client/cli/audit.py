@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..errors import ConfigurationError
-from .clean import one_line
+from ..lollms_utilities import one_line
 
 __all__ = ["register"]
 

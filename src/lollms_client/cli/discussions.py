@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigurationError
-from .clean import one_line, safe_text
+from ..lollms_utilities import one_line, safe_text
 from .stored import ago, find, iso, open_store
 from .tree import drawn, in_order
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from .clean import one_line, safe_text
+from ..lollms_utilities import one_line, safe_text
 from .editing import edit_here, editor, mended
 from .stored import ago, find, iso, open_store
 

@@ -8,7 +8,7 @@ import sys
 from typing import TextIO
 
 from .. import events as ev
-from .clean import safe_text, shorten
+from ..lollms_utilities import safe_text, shorten
 from .steps import outcome, step_lines
 
 __all__ = ["TurnRenderer", "use_colour"]

@@ -7,8 +7,8 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from ..lollms_utilities import one_line, safe_text
 from .backend import EMBEDDED, add_backend_options, demand_model, model_title
-from .clean import one_line, safe_text
 from .editing import check_of
 from .pending import answer_at_terminal
 from .run import build_client, interrupts, play_out

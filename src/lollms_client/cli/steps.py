@@ -6,7 +6,7 @@ import json
 from typing import TypeAlias
 
 from .. import events as ev
-from .clean import safe_text, shorten
+from ..lollms_utilities import safe_text, shorten
 
 __all__ = ["Line", "outcome", "step_lines"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .clean import one_line, safe_text
+from ..lollms_utilities import one_line, safe_text
 
 __all__ = ["drawn", "in_order"]
 

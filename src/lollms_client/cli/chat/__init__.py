@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...lollms_utilities import one_line
 from ..backend import add_backend_options, open_client
-from ..clean import one_line
 from ..stored import backend_of, find, note_of, open_store
 from ..toolboxes import HELP as TOOLS_HELP
 from ..toolboxes import tool_folders

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ... import events as ev
 from ...errors import ConfigurationError, LollmsError
-from ..clean import safe_text
+from ...lollms_utilities import safe_text
 from ..render import TurnRenderer
 from ..steps import step_lines
 from .commands import is_command, run_command

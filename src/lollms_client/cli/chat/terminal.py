@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import LollmsError
-from ..clean import one_line, safe_text, shorten
+from ...lollms_utilities import one_line, safe_text, shorten
 from ..editing import editor, in_editor, mended
 from .approval import Approval, change_of
 from .commands import is_command, run_command

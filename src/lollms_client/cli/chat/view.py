@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ... import events as ev
 from ...errors import MissingDependencyError
-from ..clean import one_line, safe_text, shorten
+from ...lollms_utilities import one_line, safe_text, shorten
 from ..steps import outcome, step_lines
 from .blocks import finished_length
 from .paint import Painter
