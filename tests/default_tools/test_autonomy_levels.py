@@ -7,6 +7,7 @@ import pytest
 from lollms_client._sandbox import mechanisms
 from lollms_client.tools_bindings.lcp import LCPBinding, default_tools
 from lollms_client.tools_bindings.lcp.discovery import candidates
+from tests.default_tools.people import Person
 
 # Library: its tool, and two calls: one that only prints "1", and one that makes the file "made" with a program.
 CALLS = {
@@ -21,16 +22,6 @@ CALLS = {
 THERE = set(candidates(default_tools.__path__[0]))
 both = pytest.mark.parametrize("library", [pytest.param(name, marks=[] if name in THERE else pytest.mark.skip) for name in CALLS])
 confined = pytest.mark.skipif(mechanisms.best() is None, reason="this machine has no confinement")
-
-
-class Person:
-    def __init__(self, *answer):
-        self.answer = answer or ("allow", "")
-        self.asked = []
-
-    def __call__(self, source, script_label, argv=None):
-        self.asked.append(source)
-        return self.answer
 
 
 @pytest.fixture
@@ -53,7 +44,7 @@ def test_strict_asks_on_every_execution(call, library):
         result = call(library, "plain", autonomy_level="strict", confirm_handler=person)
         assert result["output"].strip() == "1"
     assert len(person.asked) == 2
-    assert CALLS[library][2] in person.asked[0]
+    assert CALLS[library][2] in person.asked[0][0]
 
 
 @pytest.mark.req("TG-5.16")

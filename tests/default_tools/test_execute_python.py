@@ -11,24 +11,13 @@ import pytest
 
 from lollms_client._sandbox import mechanisms
 from lollms_client.tools_bindings.lcp import LCPBinding
+from tests.default_tools.people import Person
 
 CONFINED = mechanisms.best() is not None
 confined = pytest.mark.skipif(not CONFINED, reason="this machine has no confinement")
 
 START = "import subprocess; print(subprocess.run(['/bin/echo', 'started'], capture_output=True, text=True).stdout)"
 CONNECT = "import socket; socket.create_connection(('127.0.0.1', {port}), timeout=5).sendall(b'hello'); print('sent')"
-
-
-class Person:
-    """Answers the same to everything, and remembers what was asked."""
-
-    def __init__(self, *answer):
-        self.answer = answer or ("allow", "")
-        self.asked = []
-
-    def __call__(self, source, script_label, argv=None):
-        self.asked.append((source, script_label))
-        return self.answer
 
 
 @pytest.fixture

@@ -9,18 +9,9 @@ import pytest
 from lollms_client._sandbox import mechanisms
 from lollms_client.tools_bindings.lcp import LCPBinding
 from lollms_client.tools_bindings.lcp.default_tools.system_shell._commands import judge
+from tests.default_tools.people import Person
 
 confined = pytest.mark.skipif(mechanisms.best() is None, reason="this machine has no confinement")
-
-
-class Person:
-    def __init__(self, *answer):
-        self.answer = answer or ("allow", "")
-        self.asked = []
-
-    def __call__(self, source, script_label, argv=None):
-        self.asked.append((source, script_label))
-        return self.answer
 
 
 @pytest.fixture
