@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import socket
 import threading
@@ -45,7 +46,7 @@ class OllamaServer(WireServer):
     chat_path = "/api/chat"
 
     def __init__(self) -> None:
-        self.models = {name: dict(said) for name, said in MODELS.items()}
+        self.models = copy.deepcopy(MODELS)  # a test that changes one changes it for no other
         self.loaded: dict[str, Any] = {}
         super().__init__()
         self.on("/api/version", whole({"version": "0.12.6"}))
