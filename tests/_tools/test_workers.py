@@ -222,7 +222,7 @@ def test_the_time_a_person_takes_does_not_count(pool, functions, tmp_path):
 
 
 def test_what_cannot_cross_is_refused_with_a_reason(pool, functions, tmp_path):
-    with pytest.raises(ToolError, match="cannot be handed to one"):
+    with pytest.raises(ToolError, match="cannot be handed to it"):
         run(pool, functions.takes, tmp_path, threading.Lock())
 
 

@@ -96,6 +96,7 @@ class LibrarySpec:
         tools: Its tools, in source order.
         prompt_provider: `tool_<stem>_prompt`, which describes the whole library ("" where there is none).
         thread: `TOOL_THREAD`: "own" asks for one thread that runs all its calls, "" for any.
+        isolation: `TOOL_ISOLATION`: "process" asks for one worker process that runs all its calls, "" for none.
         diagnostics: What reading it brought up.
     """
 
@@ -108,4 +109,5 @@ class LibrarySpec:
     tools: tuple[ToolSpec, ...] = ()
     prompt_provider: str = ""
     thread: str = ""
+    isolation: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()

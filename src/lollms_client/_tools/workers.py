@@ -1,65 +1,63 @@
-"""Calls in worker processes, for systems that refuse a thread its own working directory.
+"""Calls in worker processes: of libraries that ask for a process of their own, and of all where a thread may have no own folder.
 
 A worker runs one call at a time in its process's working directory; the last worker that came free takes the next call, so that
 calls one after the other find their library's state where they left it (calls at the same time run in several workers, and then
 each has a state of its own). A worker in which a tool left threads behind stays with its workspace. When a deadline passes, the
 worker and all it started are killed: the call has really ended then.
 
-What the parent sends is pickled; what comes back is JSON, so a tool cannot make the parent load code. Handlers stay in the
-parent: a worker sends their questions back. Source: docs/architecture.md (working directory), CONTRACT A10.
+What the parent sends is pickled; what comes back is JSON, so a tool cannot make the parent load code. Handlers and the host's
+live objects stay in the parent: a worker sends questions back (`conversation.py`). Source: docs/architecture.md (working
+directory), CONTRACT A10.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
-import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-import time
 import weakref
-from collections.abc import Callable, Mapping
-from multiprocessing.connection import Pipe
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._process.child import exit_reason
 from .._process.trees import kill_tree
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
+from .channel import Channel
+from .conversation import Conversation, Over
 from .workspace import start_folder
 
 __all__ = ["WorkerPool"]
 
 MAX_IDLE = 4
-POLL_SECONDS = 0.05
 GRACE_SECONDS = 2.0
 
 _BOOT = """import sys; sys.path[:] = {path!r}
 from lollms_client._process.keeper import stay_above
-stay_above({lifeline}, {pipe})
+stay_above({lifeline}, {connection})
 from lollms_client._tools.worker_main import main
-main({pipe}, {lifeline})"""
+main({connection}, {lifeline})"""
 
 
 class _Worker:
-    """One child process and the pipe to it.
+    """One child process and the way to it.
 
     Attributes:
         bound: Threads of a tool are left in it, so it stays with its workspace.
         served: A call came to its end in it.
-        begun: The call that it has now is known to have begun.
     """
 
     def __init__(self, lane: str, workspace: str) -> None:
         self.lane = lane
         self.workspace = workspace
-        self.bound = self.served = self.begun = False
-        ours, theirs = Pipe(duplex=True)
+        self.bound = self.served = False
+        ours, theirs = socket.socketpair()
         theirs_alive, ours_alive = os.pipe()  # the child ends when the other end of this closes, whatever closes it
-        boot = _BOOT.format(path=sys.path, pipe=theirs.fileno(), lifeline=theirs_alive)
+        boot = _BOOT.format(path=sys.path, connection=theirs.fileno(), lifeline=theirs_alive)
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", boot],
@@ -75,7 +73,7 @@ class _Worker:
         finally:
             theirs.close()
             os.close(theirs_alive)
-        self.pipe = ours
+        self.channel = Channel(ours.detach())
         self.lifeline = ours_alive
 
     def kill(self) -> None:
@@ -89,7 +87,7 @@ class _Worker:
         self._close()
 
     def stop(self) -> None:
-        """Ends an idle worker by closing its pipe; by force when it does not go."""
+        """Ends an idle worker by closing the way to it; by force when it does not go."""
         self._close()
         self.bury()
 
@@ -100,7 +98,7 @@ class _Worker:
         self.kill()
 
     def _close(self) -> None:
-        self.pipe.close()
+        self.channel.close()
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1
@@ -125,6 +123,7 @@ class WorkerPool:
         *,
         timeout: float | None = None,
         handlers: Mapping[str, Callable[..., Any]] | None = None,
+        lent: Mapping[str, Any] | None = None,
     ) -> tuple[str, Any]:
         """Runs a module-level function in a worker, with a workspace as its working directory.
 
@@ -135,6 +134,7 @@ class WorkerPool:
             call: The call.
             timeout: Seconds until the worker is killed, None for no limit. Waiting for a person does not count.
             handlers: The handlers that may stand in `args`, by a name for each.
+            lent: One more argument, whose live objects stay here and are used from there (`live.py`).
 
         Returns:
             ("done", its JSON value), ("late", None) or ("cancelled", None).
@@ -142,40 +142,55 @@ class WorkerPool:
         Raises:
             ToolError: The arguments cannot cross into another process, the worker died, or the function raised.
         """
-        handlers = handlers or {}
-        payload = _pickled((workspace, function, args), handlers, call.name)
-        lane = self._lanes.setdefault(call.lane, threading.Lock()) if call.lane else None
-        if lane is not None and not lane.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
-            raise ToolError(f"{call.name} did not start within its deadline: another call of its library still runs.")
+        conversation = Conversation(call, timeout, handlers or {})
+        order = conversation.order(workspace, function, args, lent)
         token = CURRENT.set(call)
         try:
-            answer = None
-            while answer is None:
-                answer = self._run_in(self._take(workspace, call.lane), payload, call, timeout, handlers)
-            return answer
+            with self._turn_in(call, timeout):
+                answer = None
+                while answer is None:
+                    answer = self._run_in(self._take(workspace, call.lane), order, conversation, call.name)
+                return answer
         finally:
             CURRENT.reset(token)
-            if lane is not None:
-                lane.release()
 
-    def _run_in(
-        self, worker: _Worker, payload: bytes, call: RunningCall, timeout: float | None, handlers: Mapping[str, Any]
-    ) -> tuple[str, Any] | None:
+    @contextlib.contextmanager
+    def _turn_in(self, call: RunningCall, timeout: float | None) -> Iterator[None]:
+        """Waits until the worker of the call's library is free, where that has one of its own."""
+        if not call.lane:
+            yield
+            return
+        if call.parent is not None and any(one.lane == call.lane for one in call.parent.chain()):
+            raise ToolError(
+                f"{call.name} belongs to the library that calls it here, whose one worker process is taken by that call. "
+                "Call the function directly from the library."
+            )
+        with self._lock:
+            lane = self._lanes.setdefault(call.lane, threading.Lock())
+        if not lane.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
+            raise ToolError(f"{call.name} did not start within its deadline: another call of its library still runs.")
+        try:
+            yield
+        finally:
+            lane.release()
+
+    def _run_in(self, worker: _Worker, order: bytes, conversation: Conversation, name: str) -> tuple[str, Any] | None:
         """Runs a call in a worker; None where the worker was found dead and the call has certainly not begun."""
         outcome = "broken off"
         reply: dict[str, Any] = {}
-        worker.begun = False
         try:
-            worker.pipe.send_bytes(payload)
-            outcome, reply = self._wait(worker, call, timeout, handlers)
+            reply = conversation.hold(worker.channel, order)
+            outcome = "done"
+        except Over as over:
+            outcome = over.outcome
         except EOFError:
             outcome = "lost"
         except ConnectionError:  # refused, or closed before it was read
-            outcome = "lost" if worker.begun or not worker.served else "unread"
+            outcome = "lost" if conversation.begun or not worker.served else "unread"
         finally:
             if outcome == "done":
                 worker.served = True
-                worker.bound = worker.bound or bool(reply["soiled"])
+                worker.bound = worker.bound or bool(reply.get("soiled"))
                 self._give_back(worker)
             else:
                 self._discard(worker, ending=outcome in ("lost", "unread"))
@@ -183,30 +198,10 @@ class WorkerPool:
             return None
         if outcome == "lost":
             how = exit_reason(worker.process.returncode)
-            raise ToolError(f"The worker process that ran {call.name} {how}. The next call gets a new one.")
+            raise ToolError(f"The worker process that ran {name} {how}. The next call gets a new one.")
         if "error" in reply:
             raise ToolError(str(reply["error"]))
         return outcome, reply.get("value")
-
-    def _wait(
-        self, worker: _Worker, call: RunningCall, timeout: float | None, handlers: Mapping[str, Any]
-    ) -> tuple[str, dict[str, Any]]:
-        started = time.monotonic()
-        while True:
-            left = None if timeout is None else timeout + call.waited() - (time.monotonic() - started)
-            step = POLL_SECONDS if call.cancelled is not None else left
-            if worker.pipe.poll(None if step is None else max(min(step, left if left is not None else step), 0.0)):
-                message = json.loads(worker.pipe.recv_bytes())
-                if "ask" not in message:
-                    return "done", message
-                worker.begun = True
-                answer = handlers[message["ask"]](*message["args"])
-                worker.pipe.send_bytes(json.dumps(answer).encode())
-                continue
-            if call.cancelled is not None and call.cancelled.is_set():
-                return "cancelled", {}
-            if timeout is not None and time.monotonic() - started >= timeout + call.waited():
-                return "late", {}
 
     def _take(self, workspace: str, lane: str) -> _Worker:
         with self._lock:
@@ -260,26 +255,3 @@ def _stop_all(workers: set[_Worker], owner: int) -> None:
     for worker in list(workers):
         worker.kill()
     workers.clear()
-
-
-def _pickled(value: Any, handlers: Mapping[str, Callable[..., Any]], name: str) -> bytes:
-    """A value as a pickle in which the handlers stand by name."""
-    import pickle
-
-    names = {id(handler): key for key, handler in handlers.items()}
-
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, one: Any) -> str | None:
-            return names.get(id(one))
-
-    buffer = io.BytesIO()
-    try:
-        Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-    except Exception as error:  # noqa: BLE001 - an object may raise anything when it is pickled
-        failed = error
-    else:
-        return buffer.getvalue()
-    raise ToolError(
-        f"{name} runs in a worker process on this system, and something that it is to be given cannot be handed to one: "
-        f"{failed}. Give it plain values, or run where calls have threads of their own (Linux with unshare allowed)."
-    ) from failed

@@ -488,13 +488,11 @@ def test_folders_may_be_text_paths_or_lists_under_both_names(library, lcp, tmp_p
 
 
 @BOTH
-def test_a_host_object_that_cannot_cross_is_refused_in_words(library, lcp, isolation):
-    library("host", "def tool_host(lollms_client_instance=None): return str(lollms_client_instance)")
-    result = lcp(isolation=isolation).execute_tool("tool_host", {}, lollms_client_instance=threading.Lock())
-    if isolation == "thread":
-        assert result["success"] is True
-    else:
-        assert "needs lollms_client_instance, a live object of the host" in result["error"]
+def test_a_tool_has_the_hosts_objects_wherever_it_runs(library, lcp, isolation):
+    library("host", "def tool_host(lollms_client_instance=None): return lollms_client_instance.locked()")
+    lock = threading.Lock()
+    with lock:
+        assert lcp(isolation=isolation).execute_tool("tool_host", {}, lollms_client_instance=lock)["output"] is True
 
 
 def test_a_whole_call_costs_at_most_eighty_microseconds_also_among_a_thousand_tools(library, lcp):

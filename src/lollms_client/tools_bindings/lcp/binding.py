@@ -283,7 +283,7 @@ class LCPBinding(LollmsToolBinding):
             code="" if trusted else fingerprint(stem, entry.code or ""),
             level=running.level,
             handler=self._who_confirms(stem, running),
-            ends_with_deadline=self.isolation == "process" or not trusted,
+            ends_with_deadline=not trusted or self._in_process(entry.library),
         ).take(kwargs)
         host = {
             "tool_context": context if context is not None else {},
@@ -303,9 +303,9 @@ class LCPBinding(LollmsToolBinding):
 
             where = (place.workspace, place.running)
             return call_confined(entry, arguments, host, *where, timeout=place.timeout, limit=limit)
-        if self.isolation == "process":
-            host = _host_for_worker(entry.spec, host)
-            return self._in_worker(place, "call", tool=entry.spec, arguments=arguments, host=host)
+        if self._in_process(entry.library):
+            needed = {name: value for name, value in host.items() if name in entry.spec.hidden or entry.spec.accepts_kwargs}
+            return self._in_worker(place, "call", needed, tool=entry.spec, arguments=arguments)
 
         def function() -> Callable[..., Any]:
             return self._loader.load(entry.library, entry.code).function(entry.spec)
@@ -345,7 +345,11 @@ class LCPBinding(LollmsToolBinding):
         return self._handlers.current(stem, CONFIRM)
 
     def _lane(self, library: LibrarySpec) -> str:
-        return f"{self._number}:{library.path}" if library.thread == "own" else ""
+        return f"{self._number}:{library.path}" if library.thread == "own" or library.isolation == "process" else ""
+
+    def _in_process(self, library: LibrarySpec) -> bool:
+        """Whether a library's calls run in worker processes."""
+        return self.isolation == "process" or library.isolation == "process"
 
     def _workspace_of(self, context: Mapping[str, Any] | None) -> str:
         path = context.get("workspace_path") if context else None
@@ -364,26 +368,28 @@ class LCPBinding(LollmsToolBinding):
             module = self._loader.load(entry.library, entry.code).module
             return module if what == "load" else provided_texts(entry.library, module)
 
-        if self.isolation == "process":
+        if self._in_process(entry.library):
             outcome, value = self._in_worker(_Place(entry, running, workspace, timeout), what)
         else:
             outcome, value = run_in_thread(work, workspace, running, timeout)
         if outcome != "done":
             said = f"The tool library {entry.library.stem!r} took longer than {timeout:g} seconds to load or to describe itself."
-            raise ToolTimeoutError(said, still_running=self.isolation == "thread")
+            raise ToolTimeoutError(said, still_running=not self._in_process(entry.library))
         return value
 
-    def _in_worker(self, place: _Place, what: str, **more: Any) -> tuple[str, Any]:
-        """Runs a function of `remote` in a worker process."""
+    def _in_worker(self, place: _Place, what: str, host: Mapping[str, Any] | None = None, **more: Any) -> tuple[str, Any]:
+        """Runs a function of `remote` in a worker process, and lends it host objects."""
         from . import remote
 
         library, stem = place.entry.library, place.entry.library.stem
         guards = {key: self._handlers.of(stem, key) for key in HANDLER_KEYS}
         there = {key: guard for key, guard in guards.items() if self._handlers.available(stem, key, place.running)}
         config = {k: v for k, v in (self.host_tool_configs.get(stem) or {}).items() if k not in HANDLER_KEYS}
-        order = remote.RemoteOrder(library, place.entry.code, config, there, limit=self.max_output_chars, **more)
-        function = getattr(remote, what)
-        return self._worker_pool().run(function, (order,), place.workspace, place.running, timeout=place.timeout, handlers=guards)
+        level, limit = place.running.level, self.max_output_chars
+        order = remote.RemoteOrder(library, place.entry.code, config, there, level=level, limit=limit, **more)
+        where = (place.workspace, place.running)
+        run = self._worker_pool().run
+        return run(getattr(remote, what), (order,), *where, timeout=place.timeout, handlers=guards, lent=host)
 
     def _worker_pool(self) -> WorkerPool:
         with self._lock:
@@ -411,7 +417,7 @@ class LCPBinding(LollmsToolBinding):
             entry = next((e for e in self._toolbox.entries.values() if e.library.stem == name), None)
         if entry is None:
             raise UnknownNameError("tool or tool library", name, self.discovered_tools)
-        if self.isolation == "process":
+        if self._in_process(entry.library):
             raise ToolLoadError(f"{name} is loaded in worker processes here, not in this one.")
         module: ModuleType = self._in_library(entry, self.workspace_path, "load", None)
         return module
@@ -536,14 +542,3 @@ class LCPBinding(LollmsToolBinding):
         if workers is not None:
             workers.close()
         self._loader.close()
-
-
-def _host_for_worker(spec: ToolSpec, host: Mapping[str, Any]) -> dict[str, Any]:
-    """The host objects that can cross into a worker process; a tool that needs another one is refused."""
-    for name in ("lollms_client_instance", "discussion_instance"):
-        if name in spec.hidden and host.get(name) is not None:
-            raise ToolError(
-                f"{spec.name} needs {name}, a live object of the host. On this system calls run in worker processes, and such "
-                "an object cannot be handed to one."
-            )
-    return {"tool_context": host["tool_context"]}

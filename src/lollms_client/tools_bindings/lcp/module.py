@@ -19,6 +19,7 @@ __all__ = ["Module"]
 
 _FACTS: dict[str, type | tuple[type, ...]] = {
     "TOOL_LIBRARY_NAME": str, "TOOL_LIBRARY_DESC": str, "TOOL_LIBRARY_ICON": str, "TOOL_THREAD": str,
+    "TOOL_ISOLATION": str,
     "TOOL_EFFECTS": (dict, list, tuple, set, str), "TOOL_WORKSPACE_PATHS": dict,
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a worker process runs of a library, where calls cannot have a thread's own working directory.
+"""What a worker process runs of a library.
 
 Source: docs/architecture.md (working directory); `_tools/workers.py` is the parent's side.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lollms_client._tools.calls import CURRENT, RunningCall
 from lollms_client._tools.execute import call_tool
 from lollms_client._tools.plan import CallPlan
 from lollms_client._tools.spec import DEFAULT_LIMIT, LibrarySpec, ToolSpec
@@ -31,7 +32,7 @@ class RemoteOrder:
         handlers: The handlers that somebody stands behind, by key; in the worker each is a question to the parent.
         tool: The tool (None for what concerns the whole library).
         arguments: Validated arguments.
-        host: Host objects by hidden parameter; plain values only.
+        level: The autonomy level of the call.
         limit: Characters of output to keep.
     """
 
@@ -41,7 +42,7 @@ class RemoteOrder:
     handlers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     tool: ToolSpec | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
-    host: Mapping[str, Any] = field(default_factory=dict)
+    level: str = ""
     limit: int | None = DEFAULT_LIMIT
 
 
@@ -79,17 +80,24 @@ def _ready(order: RemoteOrder) -> None:
                 _loader.handler_changed(key)
 
 
-def call(order: RemoteOrder) -> dict[str, Any]:
-    """Runs a tool and returns its result."""
+def call(order: RemoteOrder, host: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a tool and returns its result.
+
+    Args:
+        order: What to run.
+        host: Host objects by hidden parameter; what is no plain value is a stand-in (`_tools/stand_ins.py`).
+    """
     tool = order.tool
     assert tool is not None  # the parent sends one with every call
     _ready(order)
     plan = _plans.get((order.library.path, tool.name))
     if plan is None or plan.spec != tool:
         plan = _plans[order.library.path, tool.name] = CallPlan(tool)
-    return call_tool(
-        plan, lambda: _loader.load(order.library, order.code).function(tool), order.arguments, order.host, order.limit
-    )
+    token = CURRENT.set(RunningCall(tool.name, level=order.level))
+    try:
+        return call_tool(plan, lambda: _loader.load(order.library, order.code).function(tool), order.arguments, host, order.limit)
+    finally:
+        CURRENT.reset(token)
 
 
 def load(order: RemoteOrder) -> None:

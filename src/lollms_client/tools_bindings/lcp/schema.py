@@ -139,6 +139,7 @@ class _LibraryReader:
             tools=tuple(tools),
             prompt_provider=own_prompt if own_prompt in module.functions and f"tool_{self.stem}" not in names else "",
             thread=facts.get("TOOL_THREAD", ""),
+            isolation=self._isolation(),
             diagnostics=tuple(module.diagnostics),
         )
 
@@ -148,6 +149,17 @@ class _LibraryReader:
             for name in stated if isinstance(stated, dict) else ():
                 if name not in names:
                     self.module.note("metadata", f"{fact} speaks of {name}, which is no tool of this file.", 0)
+
+    def _isolation(self) -> str:
+        """How the calls of the library are held apart. A wish that cannot be read gets the stricter way, never the other one."""
+        stated, names = self.module.facts.get("TOOL_ISOLATION"), self.module.names
+        if "TOOL_ISOLATION" not in names or stated == "thread":
+            return ""
+        if stated != "process":
+            line = getattr(names["TOOL_ISOLATION"], "lineno", 0)
+            said = 'TOOL_ISOLATION is "process" or "thread", as a literal; this library gets a process of its own.'
+            self.module.note("metadata", said, line)
+        return "process"
 
     def _nested(self) -> list[tuple[Function, str]]:
         """The nested tools that can be compiled alone, and what encloses each; the others become diagnostics."""
