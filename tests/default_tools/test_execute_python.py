@@ -407,6 +407,26 @@ def test_without_confinement_every_run_is_asked_about_and_the_question_says_so(p
     assert "nobody can be asked" in refused["error"]
 
 
+@pytest.mark.skipif(mechanisms.by_name("landlock") is None, reason="this machine has no Landlock")
+def test_where_nothing_keeps_a_repository_a_run_beside_it_is_asked_about_and_held_in_all_else(python, ws, monkeypatch, tmp_path):
+    monkeypatch.setattr(mechanisms, "best", lambda: mechanisms.Mechanism("landlock", True))  # as in most containers
+    (ws / ".git").mkdir()
+    outside = tmp_path / "outside.txt"
+    person = Person()
+    script = f"open('.git/config', 'w').close()\nopen({str(outside)!r}, 'w')"
+    refused = python("safe", False)(script)
+    assert "nobody can be asked" in refused["error"]
+    assert not (ws / ".git/config").exists()
+    result = python("safe", person)(script)
+    assert ["nothing here keeps .git as it is" in label for _, label in person.asked] == [True]
+    assert "PermissionError" in result["error"]
+    assert (ws / ".git/config").exists()
+    assert not outside.exists()
+    (ws / ".git/config").unlink()
+    (ws / ".git").rmdir()
+    assert python("safe", False)("print(1)")["output"] == "1", "without a repository nothing is asked"
+
+
 # ---- sessions ------------------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -198,3 +199,15 @@ def test_without_confinement_everything_is_asked_about_and_the_question_says_so(
     monkeypatch.setattr(mechanisms, "best", lambda: None)
     assert shell.tool_system_shell("echo hi")["output"] == "hi"
     assert "there is no confinement here" in person.asked[0][1]
+
+
+@pytest.mark.skipif(mechanisms.by_name("landlock") is None, reason="this machine has no Landlock")
+def test_where_nothing_keeps_a_repository_a_writing_command_says_so_and_a_reading_one_runs(shell, person, monkeypatch, ws):
+    monkeypatch.setattr(mechanisms, "best", lambda: mechanisms.Mechanism("landlock", True))  # as in most containers
+    (ws / ".git").mkdir()
+    assert shell.tool_system_shell("echo hi")["output"] == "hi"
+    assert person.asked == []
+    assert shell.tool_system_shell("touch new /outside")["success"] is False
+    assert "nothing here keeps .git as it is" in person.asked[0][1]
+    assert (ws / "new").exists()
+    assert not Path("/outside").exists()

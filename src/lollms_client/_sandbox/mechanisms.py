@@ -15,13 +15,16 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import seccomp
 from .policy import Policy, python_folders
 
-__all__ = ["SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "available", "best", "by_name", "frozen", "readable"]
+__all__ = [
+    "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "lacks", "readable",
+    "unkept",
+]  # fmt: skip
 
 ORDER = ("bubblewrap", "landlock", "seatbelt")
 
@@ -89,6 +92,30 @@ def by_name(name: str) -> Mechanism | None:
     return next((one for one in available() if one.name == name and one.usable), None)
 
 
+def lacks(policy: Policy) -> str:
+    """Why nothing here can hold a policy, as a clause for a question to a person; "" where something can."""
+    found = best()
+    if found is None:
+        return "there is no confinement here"
+    return unkept(found, policy)
+
+
+def agreed(policy: Policy) -> tuple[str | None, Policy]:
+    """What holds as much as can be held of a policy that nothing can hold whole, for a run that a person agreed to.
+
+    Returns:
+        The mechanism as `runner.run` takes it, and the policy that it can hold.
+    """
+    return ("none", policy) if best() is None else (None, replace(policy, keep_protected=False))
+
+
+def unkept(mechanism: Mechanism, policy: Policy) -> str:
+    """What a mechanism cannot keep as it is though the policy demands it, as a clause; "" for nothing."""
+    if mechanism.name != "landlock" or mechanism.namespaces or not (kept := frozen(policy)):
+        return ""
+    return f"without namespaces nothing here keeps {Path(kept[0]).name} as it is"
+
+
 def _works(mechanism: Mechanism) -> str:
     """What stands in the way of a program that does nothing; "" for nothing."""
     from .runner import try_out
@@ -153,6 +180,8 @@ def frozen(policy: Policy) -> list[str]:
 
     Whoever starts a Python runs what lies in its environment, so a program that could write there would run unconfined next time.
     """
+    if not policy.keep_protected:
+        return []
     named = [Path(folder, name) for folder in policy.writable for name in policy.protected]
     ours = [Path(one) for one in python_folders()]
     inside = [one for one in ours if any(Path(folder) in one.parents for folder in policy.writable)]

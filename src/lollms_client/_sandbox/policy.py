@@ -58,6 +58,8 @@ class Policy:
         protected: Names in the top of a writable folder that it may read and not change, and not make: what a later program
             outside trusts.
         caps: How much it may use.
+        keep_protected: Whether what is protected, and environments of Python in writable folders, stay as they are. False is for
+            where nothing can see to that and a person agreed.
     """
 
     writable: tuple[str, ...] = ()
@@ -67,6 +69,7 @@ class Policy:
     environment: Mapping[str, str] = field(default_factory=dict)
     protected: tuple[str, ...] = (".git",)
     caps: Caps = field(default_factory=Caps)
+    keep_protected: bool = True
 
 
 @dataclass(frozen=True, slots=True)

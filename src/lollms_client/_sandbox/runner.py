@@ -230,8 +230,8 @@ class _Run:
     def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
         self._frozen = mechanisms.frozen(policy)
-        if self._frozen and mechanism.name == "landlock" and not mechanism.namespaces:
-            raise SandboxError(f"{self._frozen[0]} is not to be changed, and without namespaces nothing can keep it as it is.")
+        if unkept := mechanisms.unkept(mechanism, policy):
+            raise NoConfinementError(f"landlock: {unkept}")
         self._kept = Kept(policy.caps.output_chars)
         self._supervisor: Supervisor | None = None
         self._waited = 0.0

@@ -117,41 +117,46 @@ class _Call:
         from lollms_client.tools_bindings.lcp.default_tools.execute_python._child import Script
 
         path = self._checked_name()
-        confined = self.level != "full_access" and self._confined()
-        if self.level != "full_access" and (self.level == "strict" or not confined):
-            self._ask_first(confined=confined)
+        lacks = "" if self.level == "full_access" else self._lacks()
+        if self.level == "strict" or lacks:
+            self._ask_first(lacks)
         if path:
             text = self.code if self.code.endswith("\n") else self.code + "\n"
             self.workspace.write(self.file_name, text.encode("utf-8", "surrogatepass"))
         before = snapshot(self.workspace)
         script = Script(self.code, self.file_name or "<script>", path, session, float(seconds))
-        ran = self._ran(script, confined=confined)
+        ran = self._ran(script, lacks)
         changed = changes(before, snapshot(self.workspace))
         return result(ran, changed, self.tried, seconds=seconds, kept=self.file_name)
 
-    def _ran(self, script: Script, *, confined: bool) -> Ran:
+    def _ran(self, script: Script, lacks: str) -> Ran:
         cancelled = self.running.cancelled if self.running is not None else None
 
         def start() -> Child:
-            return self._child(confined=confined, session=script.session, seconds=script.seconds)
+            return self._child(lacks, session=script.session, seconds=script.seconds)
 
         if script.session:
             key = (self.session, self.workspace.root)
-            return _SESSIONS.run(key, f"{self.level} {confined}", start, script, self._question(), cancelled)
+            return _SESSIONS.run(key, f"{self.level} {lacks}", start, script, self._question(), cancelled)
         return start().run(script, self._question(), cancelled)
 
     # ---- the confinement --------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _confined() -> bool:
+    def _lacks(self) -> str:
+        """Why this machine cannot confine a script as it should be, "" where it can."""
         from lollms_client._sandbox import mechanisms
 
-        return mechanisms.best() is not None
+        return mechanisms.lacks(self._policy(session=False, seconds=0))
 
-    def _child(self, *, confined: bool, session: bool, seconds: float) -> Child:
+    def _child(self, lacks: str, *, session: bool, seconds: float) -> Child:
+        from lollms_client._sandbox import mechanisms
         from lollms_client.tools_bindings.lcp.default_tools.execute_python._child import Child
 
-        return Child(self.workspace.root, self._policy(session=session, seconds=seconds), None if confined else "none")
+        policy = self._policy(session=session, seconds=seconds)
+        mechanism = "none" if self.level == "full_access" else None
+        if lacks:
+            mechanism, policy = mechanisms.agreed(policy)
+        return Child(self.workspace.root, policy, mechanism)
 
     def _policy(self, *, session: bool, seconds: float) -> Policy:
         """What a script may do at this level; what was approved as a whole may start programs and open connections."""
@@ -184,15 +189,15 @@ class _Call:
 
     # ---- the person -------------------------------------------------------------------------------------------------------
 
-    def _ask_first(self, *, confined: bool) -> None:
+    def _ask_first(self, lacks: str) -> None:
         """Asks before the script runs. What the operator put in its place is what runs.
 
         Raises:
             ToolRejectedError: They said no, or nobody can be asked.
         """
         # The script as it was given: where the gate asked about it already, that approval is the answer.
-        label = "execute_python: run this script" + ("" if confined else "; there is no confinement here")
-        allowed, reason, edited = self._ask("run" if confined else "run unconfined", label, self.given)
+        label = "execute_python: run this script" + (f"; {lacks}" if lacks else "")
+        allowed, reason, edited = self._ask(f"run {lacks}", label, self.given)
         if not allowed:
             raise ToolRejectedError(f"The script was not run. {reason}")
         if edited is None:

@@ -175,6 +175,7 @@ class _Call:
         self.root, self.folder, self.command, self.variables = root, folder, _passable(command, "command"), variables
         self.level = autonomy_level(AUTONOMY_LEVEL)
         self.reads = False  # nobody was asked, because it only reads
+        self.lacks = ""  # why nothing here confines it as it should be
         self.edited = False  # by the operator
         self._running = CURRENT.get()
 
@@ -195,21 +196,24 @@ class _Call:
                 "for example with printf, and end lines with a line feed alone.",
                 "command",
             )
-        verdict = judge(self.command)
-        confined = _confined()
-        why = verdict.why or ("it sets environment variables" if self.variables else "")
-        if self.level == "safe" and not why and confined:
-            self.reads = True
-            return
-        self._ask(self._label(verdict.names, why, background=background, confined=confined))
+        from lollms_client._sandbox import mechanisms
 
-    def _label(self, names: tuple[str, ...], why: str, *, background: bool, confined: bool) -> str:
+        verdict = judge(self.command)
+        why = verdict.why or ("it sets environment variables" if self.variables else "")
+        self.reads = self.level == "safe" and not why
+        self.lacks = mechanisms.lacks(self._policy(None))
+        if self.reads and not self.lacks:
+            return
+        self.reads = False
+        self._ask(self._label(verdict.names, why, background=background))
+
+    def _label(self, names: tuple[str, ...], why: str, *, background: bool) -> str:
         """What the question is called, and so what an "always" is for, here and in the gate.
 
         Commands that are known by name, and held to the workspace, are one kind whatever their arguments are. All else is a kind
         of its own, text by text: the label holds a mark of it.
         """
-        if names and confined and not self.variables:
+        if names and not self.lacks and not self.variables:
             what = f"run {', '.join(names)}"
         else:
             mark = fingerprint("system_shell", arguments_text([self.folder, self.variables, self.command]))
@@ -218,7 +222,7 @@ class _Call:
             what += f" in the folder '{shown(os.path.relpath(self.folder, self.root))}'"
         if background:
             what += " in the background"
-        return f"system_shell: {what}{f' ({shown(why)})' if why else ''}{'' if confined else '; there is no confinement here'}"
+        return f"system_shell: {what}{f' ({shown(why)})' if why else ''}{f'; {self.lacks}' if self.lacks else ''}"
 
     def _ask(self, label: str) -> None:
         """Asks; the label is what an "always" is for."""
@@ -258,21 +262,26 @@ class _Call:
         from lollms_client._sandbox.runner import run
 
         cancelled = self._running.cancelled if self._running is not None else None
-        outcome = run(
-            self._argv(), self._policy(float(seconds)), cwd=self.folder, cancelled=cancelled, mechanism=self._mechanism()
-        )
+        outcome = run(self._argv(), cwd=self.folder, cancelled=cancelled, **self._how(float(seconds)))
         return _result(outcome, seconds, [*self._news(), *outcome.notes], reads=self.reads)
 
     def start(self) -> str:
         """Lets it run in the background."""
-        how = {"argv": self._argv(), "policy": self._policy(None), "cwd": self.folder, "mechanism": self._mechanism()}
+        how = {"argv": self._argv(), "cwd": self.folder, **self._how(None)}
         return "\n".join([_JOBS.start(_session(), self.command, **how), *(f"[{one}]" for one in self._news())])
 
     def _news(self) -> list[str]:
         return [f"The operator changed the command. What ran: {self.command}"] if self.edited else []
 
-    def _mechanism(self) -> str | None:
-        return None if self.level != "full_access" and _confined() else "none"
+    def _how(self, seconds: float | None) -> dict[str, Any]:
+        """What holds it: policy and mechanism."""
+        from lollms_client._sandbox import mechanisms
+
+        policy = self._policy(seconds)
+        mechanism = "none" if self.level == "full_access" else None
+        if self.lacks:
+            mechanism, policy = mechanisms.agreed(policy)
+        return {"policy": policy, "mechanism": mechanism}
 
     def _argv(self) -> list[str]:
         shell = "/bin/bash" if Path("/bin/bash").is_file() else "/bin/sh"
@@ -290,12 +299,6 @@ class _Call:
             environment={**os.environ, **self.variables} if self.level == "full_access" else clean_environment(self.variables),
             caps=Caps(wall_seconds=seconds, cpu_seconds=processor, output_chars=_OUTPUT),
         )
-
-
-def _confined() -> bool:
-    from lollms_client._sandbox import mechanisms
-
-    return mechanisms.best() is not None
 
 
 _ENDS = {
