@@ -1,4 +1,4 @@
-"""The rules for macOS say what the policy says, read as that system reads them. Nothing here runs under them."""
+"""The rules for macOS say what the policy says, read as that system reads them; on a Mac, they are tried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lollms_client._sandbox import mechanisms
+from lollms_client._sandbox import mechanisms, seatbelt
+from lollms_client._sandbox.check import check
 from lollms_client._sandbox.policy import Policy
 from lollms_client._sandbox.seatbelt import command, profile
 from lollms_client.errors import SandboxError
@@ -180,8 +181,25 @@ def test_the_command_hands_the_rules_over_in_one_word(place):
     assert text == profile(policy, str(place / "private"), [PROGRAM])
 
 
-def test_it_counts_as_not_there_because_nobody_tried_it_on_a_mac(monkeypatch):
+def test_it_counts_as_not_there_where_there_is_no_such_program(monkeypatch):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
+    monkeypatch.setattr(seatbelt, "_PROGRAM", "/no/sandbox-exec")
     found = mechanisms._seatbelt()
     assert not found.usable
-    assert "not tested" in found.reason
+    assert "do not hold here" in found.reason
+
+
+def test_it_counts_as_not_there_where_its_rules_let_something_through(monkeypatch, tmp_path):
+    careless = tmp_path / "sandbox-exec"
+    careless.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')  # takes the rules, and holds none of them
+    careless.chmod(0o755)
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    monkeypatch.setattr(seatbelt, "_PROGRAM", str(careless))
+    found = mechanisms._seatbelt()
+    assert not found.usable
+    assert "a file outside the workspace cannot be read (the attempt succeeded)" in found.reason
+
+
+@pytest.mark.skipif(sys.platform != "darwin", reason="Seatbelt is macOS's")
+def test_on_a_mac_its_rules_hold():
+    assert [proof.name for proof in check("seatbelt") if not proof.holds] == []

@@ -20,12 +20,14 @@ from typing import Any
 from ..errors import SandboxError
 from . import mechanisms
 from .leftovers import remove
+from .mechanisms import Mechanism
 from .policy import Caps, Outcome, Policy, clean_environment
 
-__all__ = ["Proof", "check", "check_as", "check_every"]
+__all__ = ["Proof", "check", "check_as", "check_every", "first_breach"]
 
 _GOT_OUT = 77
 _SECONDS = 5.0
+_OF_THE_SYSTEM = ("HOME", "TMPDIR", "LC_CTYPE", "__CF_USER_TEXT_ENCODING")  # variables that come by themselves
 _NAMES = """
 import ctypes, os, socket, sys, time
 libc = ctypes.CDLL(None)
@@ -37,7 +39,7 @@ def tries(*doings):
         won()
 """
 
-_ATTEMPTS: tuple[tuple[str, str], ...] = (
+_EVERYWHERE: tuple[tuple[str, str], ...] = (
     ("a file outside the workspace cannot be read", "tries(lambda: open(W['secret']).read())"),
     ("nor over a link", "os.symlink(W['secret'], 'link'); tries(lambda: open('link').read())"),
     ("nothing outside the workspace can be written, removed or given another mode",
@@ -47,24 +49,27 @@ _ATTEMPTS: tuple[tuple[str, str], ...] = (
     ("the Python environment cannot be written",
      "p = W['packages'] + '/lollms-check.pth'\n"
      "tries(lambda: (open(p, 'w'), os.unlink(p)), lambda: open(os.__file__, 'a'), lambda: os.utime(os.__file__))"),
-    ("settings of the kernel cannot be opened for writing",
-     "tries(*(lambda p=p: os.open(p, os.O_WRONLY) for p in ('/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger')))"),
     ("other processes cannot be seen or signalled",
      "tries(lambda: open(f\"/proc/{W['parent']}/environ\", 'rb').read(1), lambda: os.kill(W['parent'], 0))"),
-    ("no memory of another process can be read",
-     "if libc.ptrace(0x4206, W['parent'], 0, 0) == 0: won()\n"
-     "tries(*(lambda p=p: open(f'/proc/{p}/mem', 'rb', buffering=0) for p in {W['parent'], os.getppid(), 1}))"),
     ("no server of this machine can be reached", "tries(lambda: socket.create_connection(('127.0.0.1', W['port']), 2))"),
     ("nor over a socket in a folder",
      "def send():\n    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b'x', W['socket'])\n"
      "tries(send, lambda: socket.socket(socket.AF_UNIX).connect(W['socket']))"),
     ("no program can be started", "import subprocess\ntries(lambda: subprocess.run(['/bin/true'], check=True), os.fork)"),
-    ("no namespace can be entered, nothing mounted",
-     "if libc.unshare(0x10000000) == 0 or libc.mount(b'none', b'.', b'tmpfs', 0, None) == 0: won()"),
     ("nothing of the environment or of open files is handed down",
      "if set(os.environ) - set(W['names']): won()\ntries(*(lambda fd=fd: os.fstat(fd) for fd in range(3, 64)))"),
     ("a file grows to its cap and no further",
      "def fill():\n    with open('big', 'wb') as file: file.write(bytes(5 << 20))\ntries(fill)"),
+)  # fmt: skip
+
+_ON_LINUX: tuple[tuple[str, str], ...] = (
+    ("settings of the kernel cannot be opened for writing",
+     "tries(*(lambda p=p: os.open(p, os.O_WRONLY) for p in ('/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger')))"),
+    ("no memory of another process can be read",
+     "if libc.ptrace(0x4206, W['parent'], 0, 0) == 0: won()\n"
+     "tries(*(lambda p=p: open(f'/proc/{p}/mem', 'rb', buffering=0) for p in {W['parent'], os.getppid(), 1}))"),
+    ("no namespace can be entered, nothing mounted",
+     "if libc.unshare(0x10000000) == 0 or libc.mount(b'none', b'.', b'tmpfs', 0, None) == 0: won()"),
     ("memory ends at its cap", "try: kept = bytearray(2 << 30)\nexcept MemoryError: sys.exit(0)\nwon()"),
 )  # fmt: skip
 
@@ -105,9 +110,17 @@ def check(mechanism: str) -> list[Proof]:
     Raises:
         NoConfinementError: It cannot be had here.
     """
+    attempts = _EVERYWHERE if mechanism == "seatbelt" else (*_EVERYWHERE, *_ON_LINUX)
     with _place() as place:
-        found = [_held(mechanism, place, name, script) for name, script in _ATTEMPTS]
+        found = [_held(mechanism, place, name, script) for name, script in attempts]
         return [*found, _late(mechanism, place), _repository(mechanism, place)]
+
+
+def first_breach(mechanism: Mechanism) -> str:
+    """What a mechanism that nobody has tried on this kind of machine does not hold, the first of it; "" where all holds."""
+    with _place() as place:
+        proofs = (_held(mechanism, place, name, script) for name, script in _EVERYWHERE)
+        return next((f"not true: {proof.name} ({proof.detail})" for proof in proofs if not proof.holds), "")
 
 
 def check_as(user: str) -> dict[str, list[Proof]]:
@@ -159,7 +172,7 @@ def _place() -> Iterator[_Place]:
             datagrams.bind(local)
             told = {
                 "secret": str(secret), "packages": sysconfig.get_path("purelib"), "parent": os.getpid(),
-                "port": server.getsockname()[1], "socket": local, "names": [*clean_environment(), "HOME", "TMPDIR", "LC_CTYPE"],
+                "port": server.getsockname()[1], "socket": local, "names": [*clean_environment(), *_OF_THE_SYSTEM],
             }  # fmt: skip
             yield _Place(base, workspace, told)
     finally:
@@ -167,7 +180,7 @@ def _place() -> Iterator[_Place]:
         remove(str(base))
 
 
-def _run(mechanism: str, place: _Place, script: str, **caps: float) -> Outcome:
+def _run(mechanism: str | Mechanism, place: _Place, script: str, **caps: float) -> Outcome:
     from .runner import run
 
     limits: dict[str, Any] = {"wall_seconds": _SECONDS, "memory_bytes": 1 << 30, "file_bytes": 4 << 20, "processes": 64, **caps}
@@ -176,7 +189,7 @@ def _run(mechanism: str, place: _Place, script: str, **caps: float) -> Outcome:
     return run(argv, policy, cwd=str(place.workspace), mechanism=mechanism)
 
 
-def _held(mechanism: str, place: _Place, name: str, script: str) -> Proof:
+def _held(mechanism: str | Mechanism, place: _Place, name: str, script: str) -> Proof:
     outcome = _run(mechanism, place, script)
     if outcome.returncode == _GOT_OUT:
         return Proof(name, False, "the attempt succeeded")

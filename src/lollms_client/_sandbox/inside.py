@@ -33,6 +33,7 @@ _SYS_LANDLOCK, _SYS_SECCOMP = 444, {"x86_64": 317, "aarch64": 277}
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
 _SET_SECUREBITS, _CAPBSET_DROP, _ROOT_IS_NOBODY, _CAPABILITY_VERSION = 28, 24, 0xEF, 0x20080522
 _EXIT_FAILED = 125
+_LOOK = 0.02  # seconds between two looks at what cannot be waited for together
 
 # Landlock's rights (linux/landlock.h), in the order of their bits.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
@@ -82,6 +83,7 @@ def stay_above(order: dict[str, Any]) -> None:
         libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
         os.close(order["status_pipe"])
         libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.setsid()
         return
     keep = order["status_pipe"]
     os.closerange(3, keep)
@@ -92,6 +94,27 @@ def stay_above(order: dict[str, Any]) -> None:
     left = _end_those_below()
     os.write(keep, struct.pack("=ii", status, left))
     os._exit(0)
+
+
+def stay_beside(order: dict[str, Any]) -> None:
+    """The same where no process adopts orphans and none is tied to its parent's life: its group is all that there is."""
+    import select
+
+    program = os.fork()
+    if program == 0:
+        os.close(order["status_pipe"])
+        return
+    low, high = sorted((order["status_pipe"], order["listener_pipe"]))
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, 1024)
+    ended = status = 0
+    while not ended:
+        if select.select([order["listener_pipe"]], [], [], _LOOK)[0]:  # its other end is closed: whoever started this is gone
+            os.killpg(0, signal.SIGKILL)
+        ended, status = os.waitpid(program, os.WNOHANG)
+    os.write(order["status_pipe"], struct.pack("=ii", status, 0))
+    os.killpg(0, signal.SIGKILL)
 
 
 def _end_those_below() -> int:
@@ -242,6 +265,29 @@ def filter_calls(order: dict[str, Any]) -> None:
     pipe.detach()
 
 
+def confine_outside(order: dict[str, Any]) -> None:
+    """What other processes, files and networks the program is to have none of: whatever needs to be the first step."""
+    libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if order["namespaces"]:
+        enter_namespaces(order["namespaces"])
+        if order["namespaces"] & _NEWPID:
+            become_init(order)
+        if order["namespaces"] & _NEWNS:
+            mount_view(order)
+    if not order["namespaces"] & _NEWPID:
+        libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        stay_above(order)
+
+
+def confine_calls(order: dict[str, Any]) -> None:
+    """What the program may do, in steps of which none can be taken back."""
+    if order["filter"]:
+        drop_capabilities()
+    _check(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
+    if order["file_rules"]:
+        restrict_files(order)
+
+
 def main() -> None:
     """Reads the order, confines this process, and becomes the program."""
     source = int(sys.argv[1])
@@ -249,24 +295,14 @@ def main() -> None:
         order = marshal.load(file)  # noqa: S302 - the order is our own parent's
     os.set_inheritable(order["listener_pipe"], False)  # so that nobody but this launcher can say that it failed
     try:
-        libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if order["namespaces"]:
-            enter_namespaces(order["namespaces"])
-            if order["namespaces"] & _NEWPID:
-                become_init(order)
-            if order["namespaces"] & _NEWNS:
-                mount_view(order)
-        if not order["namespaces"] & _NEWPID:
-            libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-            stay_above(order)
-        os.setsid()
+        if order["linux"]:
+            confine_outside(order)
+        else:
+            stay_beside(order)
         os.chdir(order["cwd"])
         limit(order)
-        if order["filter"]:
-            drop_capabilities()
-        _check(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
-        if order["file_rules"]:
-            restrict_files(order)
+        if order["linux"]:
+            confine_calls(order)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL if number == signal.SIGPIPE else signal.SIG_IGN)
         if order["filter"]:

@@ -43,6 +43,7 @@ _LONGEST_WORD = (1 << 17) - 1  # bytes, of one argument or one variable (execve(
 _DRAIN = 0.5  # seconds for the last words of what was ended
 _STATUS = struct.Struct("=ii")
 _UNCONFINED = Mechanism("none", True)
+_LINUX = sys.platform.startswith("linux")
 OnOutput = Callable[[str], None]
 
 
@@ -62,7 +63,7 @@ def run(
     stdin: bytes = b"",
     ask: Ask | None = None,
     cancelled: Cancelled | None = None,
-    mechanism: str | None = None,
+    mechanism: str | Mechanism | None = None,
     on_output: OnOutput | None = None,
 ) -> Outcome:
     """Runs a program and waits for its end.
@@ -74,8 +75,8 @@ def run(
         stdin: What it reads on standard input.
         ask: Decides about attempts where the policy says "ask", in this thread, while the program is held; None refuses them.
         cancelled: Ends all of it when set.
-        mechanism: What is to confine it; None for the best that there is, "none" for nothing at all (the caps and the death of
-            all that it starts hold nevertheless).
+        mechanism: What is to confine it, itself or its name; None for the best that there is, "none" for nothing at all (the caps
+            and the death of all that it starts hold nevertheless).
         on_output: Gets the output as it comes.
 
     Returns:
@@ -197,7 +198,9 @@ def _found(argv: Sequence[str], policy: Policy) -> str:
     return found
 
 
-def _chosen(name: str | None) -> Mechanism:
+def _chosen(name: str | Mechanism | None) -> Mechanism:
+    if isinstance(name, Mechanism):
+        return name
     if name == "none":
         return _UNCONFINED
     found = mechanisms.best() if name is None else mechanisms.by_name(name)
@@ -287,6 +290,14 @@ class _Run:
 
         return [*group, *command(self._policy, self._private, _LAUNCHER)]
 
+    def _around(self) -> list[str]:
+        """The program that confines itself and becomes ours, where a launcher's own steps cannot."""
+        if self._mechanism.name != "seatbelt":
+            return []
+        from .seatbelt import command
+
+        return command(self._policy, self._private, self._argv[:1])
+
     def _order(self, listener_pipe: int, status_pipe: int) -> dict[str, Any]:
         policy, mechanism = self._policy, self._mechanism
         caps = policy.caps
@@ -296,7 +307,8 @@ class _Run:
         environment = {"HOME": self._private, "TMPDIR": self._private, **policy.environment}
         filter_code = seccomp.program(programs=policy.programs == "allow", metadata=mounts) if confined else None
         return {
-            "argv": self._argv,
+            "linux": _LINUX,
+            "argv": [*self._around(), *self._argv],
             "cwd": self._cwd,
             "environment": environment,
             "namespaces": mechanism.namespaces,
@@ -313,7 +325,7 @@ class _Run:
             "caps": {
                 name: getattr(caps, name) for name in ("cpu_seconds", "file_bytes", "open_files", "memory_bytes", "processes")
             },
-            "limit_memory": sys.platform.startswith("linux") and self._group is None,
+            "limit_memory": _LINUX and self._group is None,
             "limit_processes": mounts,
         }
 

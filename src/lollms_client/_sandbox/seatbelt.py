@@ -1,10 +1,10 @@
 """The rules of macOS's Seatbelt for a policy, and the command line that sets them.
 
-NOT TESTED ON A MAC. The rules are written from what is known of the language, nothing has run under them, and so
-`mechanisms.py` counts Seatbelt as not there: a confinement that nobody tried to break is none.
+NOT TESTED ON A MAC. The rules are written from what is known of the language, and nothing has run under them. So
+`mechanisms.py` counts Seatbelt as there only where attempts to break it have just failed, on that very machine.
 
-What it could not do even then: hold a program at an attempt. "ask" is "refuse" here. Nor has it namespaces: what the
-program leaves behind is found by its parent alone.
+What it cannot do: hold a program at an attempt. "ask" is "refuse" here. Nor has it namespaces: what leaves the
+program's process group is not found.
 
 Source: sandbox-exec(1), sandbox(7); the rules' language is not documented by its maker, its forms are those of the profiles in
 /System/Library/Sandbox/Profiles.
@@ -13,6 +13,7 @@ Source: sandbox-exec(1), sandbox(7); the rules' language is not documented by it
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ _SETTINGS = (
 )  # fmt: skip
 _SERVICES = ("com.apple.system.logger", "com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership")
 _NETWORK_SERVICES = ("com.apple.SystemConfiguration.configd", "com.apple.dnssd.service", "com.apple.trustd.agent")
+_APP = tuple(str(Path(folder, "Resources/Python.app/Contents/MacOS/Python")) for folder in (sys.base_prefix,))
 _NAMES_SOCKET = "/private/var/run/mDNSResponder"
 
 
@@ -45,7 +47,7 @@ def command(policy: Policy, private: str, programs: Sequence[str]) -> list[str]:
     Args:
         policy: What the program may do; "ask" is "refuse".
         private: Its private temporary folder.
-        programs: Which programs become one another until it runs: Python, where a launcher goes first, and the program.
+        programs: Which programs it may become: itself.
 
     Raises:
         SandboxError: A path holds a zero byte.
@@ -59,11 +61,12 @@ def profile(policy: Policy, private: str, programs: Sequence[str]) -> str:
     Args:
         policy: What the program may do; "ask" is "refuse".
         private: Its private temporary folder.
-        programs: Which programs become one another until it runs.
+        programs: Which programs it may become. A Python of a framework becomes the one in its app, which is allowed with it.
 
     Raises:
         SandboxError: A path holds a zero byte.
     """
+    programs = [*programs, *_APP]
     writable = [*policy.writable, private]
     seen = [*_SYSTEM, *python_folders(), *policy.readable, *programs]
     rules = [
