@@ -7,6 +7,7 @@ import pytest
 from lollms_client import MSG_TYPE, LollmsClient
 from lollms_client._bindings.request import Capabilities
 from lollms_client.errors import BackendError, ConfigurationError, NotConfiguredError, UnknownNameError
+from lollms_client.lollms_tools_binding import read_audit
 from lollms_client.testing import ScriptedLLM, ScriptedTools, call, step
 from lollms_client.tools_bindings.lcp import LCPBinding
 
@@ -214,6 +215,19 @@ def test_interactive_calls_are_put_before_the_person_one_by_one():
     client.llm = ScriptedLLM([call("add", a=1, b=2), "no"])
     refused = client.generate_with_mcp("Go.", interactive_tool_execution=True)
     assert refused["tool_results"][0]["result"]["status_code"] == 403, "without a terminal nobody can say yes"
+
+
+def test_what_a_person_decided_about_interactive_calls_is_in_the_audit_log_and_an_edit_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOLLMS_AUDIT", str(tmp_path / "audit.jsonl"))
+    answers = [("reject", "not that one"), ("allow", "", {"a": 30, "b": 4})]
+    client = client_with([call("add", a=1, b=2), call("add", a=3, b=4), "34"])
+    client.tools = ScriptedTools({"add": lambda a, b: a + b})
+    answer = client.generate_with_mcp("Go.", interactive_tool_execution=True, confirm_handler=lambda *_: answers.pop(0))
+    result = answer["tool_results"][1]["result"]
+    assert result["output"] == 34
+    assert "The operator changed this call's arguments before it ran" in result["warnings"][0]
+    told = [(e["tool"], e["by"], e["decision"], e["status"], e.get("reason", "")) for e in read_audit()]
+    assert told == [("add", "handler", "reject", 403, "not that one"), ("add", "handler", "allow", 200, "")]
 
 
 def test_pictures_go_with_the_prompt():

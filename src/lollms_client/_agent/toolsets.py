@@ -5,11 +5,12 @@ Source: CONTRACT C (`generate_with_tools`, `generate_with_mcp`), F (`to_chat_too
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .._tools.calls import CURRENT, ConfirmHandler, RunningCall
-from .._tools.execute import Order, call_tool, execute, failure
+from .._tools.execute import Order, call_tool, edited_note, execute, failure, note
 from .._tools.gate import Allow, Gate, GateCall
 from .._tools.plan import CallPlan
 from .._tools.spec import HIDDEN_PARAMETERS, ToolSpec
@@ -132,10 +133,19 @@ class AskFirst:
 
     def execute_tool(self, tool_name: str, params: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Asks, then runs the call with the arguments that were approved; a rejected one has status_code 403."""
-        decision = self._gate.decide(GateCall(tool_name, params, None, False, "strict", handler=self._handler))
+        session = str(kwargs.get("session") or "")
+        call = GateCall(tool_name, params, None, False, "strict", session, self._handler)
+        decision = self._gate.decide(call)
         if not isinstance(decision, Allow):
+            note(self._gate, call, decision, status=403, reason=decision.reason)
             return failure(decision.reason, status_code=403)
-        return self._tools.execute_tool(tool_name, decision.arguments, **{**kwargs, "autonomy_level": "full_access"})
+        began = time.perf_counter()
+        result = self._tools.execute_tool(tool_name, decision.arguments, **{**kwargs, "autonomy_level": "full_access"})
+        seconds = time.perf_counter() - began
+        note(self._gate, call, decision, decision.arguments, status=result.get("status_code"), seconds=seconds)
+        if decision.edited:
+            return {**result, "warnings": [edited_note(decision.arguments), *(result.get("warnings") or ())]}
+        return result
 
 
 def _read(tool: Mapping[str, Any]) -> tuple[ToolSpec, Callable[..., Any] | None]:

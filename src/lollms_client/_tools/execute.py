@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ToolArgumentError, ToolError, ToolLoadError
@@ -22,7 +22,7 @@ from .plan import CallPlan
 from .secrets import without_secrets
 from .spec import DEFAULT_LIMIT
 
-__all__ = ["CarryOut", "Order", "call_tool", "execute", "failure"]
+__all__ = ["CarryOut", "Order", "call_tool", "edited_note", "execute", "failure", "note"]
 
 CarryOut = Callable[[dict[str, Any]], tuple[str, Any]]
 """Runs a call with its final arguments where it belongs: returns ("done", result), ("late", …) or ("cancelled", …)."""
@@ -105,10 +105,10 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
     )
     decision = gate.decide(call)
     if isinstance(decision, Reject):
-        _note(gate, order, decision, arguments, 403, reason=decision.reason)
+        note(gate, call, decision, status=403, reason=decision.reason)
         return failure(decision.reason, status_code=403)
     if isinstance(decision, Pending):
-        _note(gate, order, decision, arguments, 202)
+        note(gate, call, decision, status=202)
         waits = {"status": "pending", "kind": "approval", "ticket": decision.ticket, "arguments": arguments}
         return failure(decision.reason, status_code=202, reason=decision.reason, **waits)
     if decision.edited:
@@ -116,40 +116,56 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
             arguments, more = plan.prepare(decision.arguments)
         except ToolArgumentError as wrong:
             said = f"The operator changed the arguments of this call, and they do not fit: {wrong}"
-            _note(gate, order, decision, dict(decision.arguments), 400, reason=said.partition(": ")[0])
+            note(gate, replace(call, arguments=dict(decision.arguments)), decision, status=400, reason=said.partition(": ")[0])
             return failure(said, argument=wrong.argument)
-        warnings = [*warnings, *more, f"The operator changed this call's arguments before it ran: {arguments!r:.2000}"]
+        warnings = [*warnings, *more, edited_note(arguments)]
     order.running.granted.update(decision.granted)
     if order.about_to is not None:
         order.about_to(arguments)
     began = time.perf_counter()
     answer = _carried_out(order, arguments, warnings, carry_out)
-    _note(gate, order, decision, arguments, answer.get("status_code"), seconds=time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    note(gate, call, decision, arguments, status=answer.get("status_code"), seconds=seconds)
     return answer
 
 
-def _note(
+def edited_note(arguments: Mapping[str, Any]) -> str:
+    """What the model is told where a person changed what it sent."""
+    return f"The operator changed this call's arguments before it ran: {arguments!r:.2000}"
+
+
+def note(
     gate: Gate,
-    order: Order,
+    call: GateCall,
     decision: Decision,
-    arguments: dict[str, Any],
-    status: int | None,
+    arguments: Mapping[str, Any] | None = None,
     *,
+    status: int | None = None,
     reason: str = "",
     seconds: float | None = None,
 ) -> None:
-    """Writes the call into the audit log, unless nobody decided anything and it is not known to change anything."""
-    quiet = isinstance(decision, Allow) and decision.by == "policy" and order.trusted and not _CHANGING & (order.effects or _NONE)
+    """Writes a call into the audit log, unless nobody decided anything and it is not known to change anything.
+
+    Args:
+        gate: Who decided; it says where the log is.
+        call: The call.
+        decision: What was decided.
+        arguments: What ran, None for what was asked about.
+        status: The result's status code.
+        reason: Why, as the person said.
+        seconds: How long it took.
+    """
+    quiet = isinstance(decision, Allow) and decision.by == "policy" and call.trusted and not _CHANGING & (call.effects or _NONE)
     if quiet or (log := gate.audit) is None:
         return
     said = "allow" if isinstance(decision, Allow) else "reject" if isinstance(decision, Reject) else "pending"
     Note(
-        tool=order.plan.name,
-        session=order.running.session,
+        tool=call.name,
+        session=call.session,
         kind=decision.kind,
         by="nobody" if isinstance(decision, Pending) else decision.by,
         decision=said,
-        arguments=fingerprint(order.plan.name, arguments_text(arguments)),
+        arguments=fingerprint(call.name, arguments_text(call.arguments if arguments is None else arguments)),
         reason=reason,
         status=status,
         seconds=seconds,
