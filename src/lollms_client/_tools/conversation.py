@@ -115,7 +115,7 @@ class Conversation:
             if "live" in message:
                 answer = answer_live(message)
             elif message.get("ask") in self._handlers and isinstance(message.get("args"), list):
-                answer = "answer", self._handlers[message["ask"]](*message["args"])
+                answer = _answered(lambda: self._handlers[message["ask"]](*message["args"]))
             else:
                 raise EOFError
             self._say(answer)
@@ -147,9 +147,7 @@ class Conversation:
     def _answer(self, message: dict[str, Any]) -> tuple[Any, ...]:
         self._answering += 1
         try:
-            return "answer", self._live.answer(message["live"], message["of"], message["args"])
-        except Exception as error:  # noqa: BLE001 - it is the tool's, which asked
-            return "raised", *raised(error)
+            return _answered(lambda: self._live.answer(message["live"], message["of"], message["args"]))
         finally:
             self._answering -= 1
 
@@ -196,6 +194,13 @@ class _Pickler(pickle.Pickler):
         if type(one) is Live:
             return "live", one.number
         return ("handler", self._names[id(one)]) if id(one) in self._names else None
+
+
+def _answered(question: Callable[[], Any]) -> tuple[Any, ...]:
+    try:
+        return "answer", question()
+    except Exception as error:  # noqa: BLE001 - it is the tool's, which asked
+        return "raised", *raised(error)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

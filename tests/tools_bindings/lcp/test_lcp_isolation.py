@@ -35,6 +35,9 @@ def tool_erase(name: str):
 def tool_ask(name: str):
     return list(_CONFIRM_HANDLER(f"delete({name})", "delete", ["rm", name]))
 
+def tool_ask_oddly():
+    return _CONFIRM_HANDLER(1, 2, 3, 4, 5)
+
 def tool_secret(name: str):
     given = _USER_INTERACTION_HANDLER({"type": "secret", "prompt": name})
     return f"it is {given}"
@@ -257,6 +260,11 @@ def test_a_question_from_inside_it_reaches_the_person_of_that_turn(ops):
     assert binding.execute_tool("tool_ask", {"name": "x"})["output"] == ["allow", ""]
     assert binding.execute_tool("tool_ask", {"name": "x"}, confirm_handler=handler)["output"] == ["reject", "not now"]
     assert asked == [("delete(x)", "delete", ["rm", "x"], os.getpid())]
+
+
+def test_a_question_that_cannot_be_asked_fails_in_the_tool_that_asked(ops):
+    result = ops(confirm_handler=lambda *_: ("allow", "")).execute_tool("tool_ask_oddly", {})
+    assert "tool_ask_oddly failed: TypeError" in result["error"]
 
 
 def test_a_secret_reaches_it_and_nothing_of_it_comes_back(ops):
