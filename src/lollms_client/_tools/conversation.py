@@ -115,7 +115,7 @@ class Conversation:
             if "live" in message:
                 answer = answer_live(message)
             elif message.get("ask") in self._handlers and isinstance(message.get("args"), list):
-                answer = _answered(lambda: self._handlers[message["ask"]](*message["args"]))
+                answer = _answered(self._handlers[message["ask"]], *message["args"])
             else:
                 raise EOFError
             self._say(answer)
@@ -147,7 +147,7 @@ class Conversation:
     def _answer(self, message: dict[str, Any]) -> tuple[Any, ...]:
         self._answering += 1
         try:
-            return _answered(lambda: self._live.answer(message["live"], message["of"], message["args"]))
+            return _answered(self._live.answer, message["live"], message.get("of"), message.get("args"))
         finally:
             self._answering -= 1
 
@@ -196,9 +196,9 @@ class _Pickler(pickle.Pickler):
         return ("handler", self._names[id(one)]) if id(one) in self._names else None
 
 
-def _answered(question: Callable[[], Any]) -> tuple[Any, ...]:
+def _answered(question: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
     try:
-        return "answer", question()
+        return "answer", question(*args)
     except Exception as error:  # noqa: BLE001 - it is the tool's, which asked
         return "raised", *raised(error)
 
