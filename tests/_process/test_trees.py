@@ -6,14 +6,13 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from lollms_client._process.child import Child, package_environment
 from lollms_client._process.trees import kill_below, kill_tree
+from tests.processes import alive, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="descendants are found in /proc")
 
@@ -64,22 +63,8 @@ def _program(end: str) -> str:
 
 def _pids(folder: Path) -> list[int]:
     names = ("plain", "left_session", "daemon")
-    _until(lambda: all((folder / name).exists() for name in names))
+    until(lambda: all((folder / name).exists() for name in names))
     return [int((folder / name).read_text()) for name in names]
-
-
-def _running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def _until(condition, seconds: float = 30.0) -> None:
-    end, tick = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that in time"
-        tick.wait(0.01)
 
 
 def test_a_tree_dies_with_what_left_its_session_and_what_lost_its_parent(tmp_path):
@@ -88,7 +73,7 @@ def test_a_tree_dies_with_what_left_its_session_and_what_lost_its_parent(tmp_pat
     pids = _pids(tmp_path)
     kill_tree(process.pid)
     process.wait(30)
-    _until(lambda: not any(map(_running, pids)))
+    until(lambda: not any(map(alive, pids)))
 
 
 def test_what_is_below_a_process_dies_and_the_process_stays(tmp_path):
@@ -103,7 +88,7 @@ def test_what_is_below_a_process_dies_and_the_process_stays(tmp_path):
     )
     pids = _pids(tmp_path)
     kill_below(process.pid)
-    _until(lambda: not any(map(_running, pids)))
+    until(lambda: not any(map(alive, pids)))
     assert process.communicate(b"\n", timeout=30)[0] == b"still here\n"
 
 
@@ -126,14 +111,14 @@ def test_a_tree_that_grows_while_it_is_killed_dies_whole(tmp_path):
     mark = f"TREE_OF={tmp_path}".encode()
     environment = package_environment(TREE_OF=str(tmp_path))
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment, start_new_session=True)
-    _until((tmp_path / "begun").exists)
+    until((tmp_path / "begun").exists)
     kill_tree(process.pid)
     process.wait(30)
-    _until(lambda: not [pid for pid in _all_processes() if mark in _environment(pid)])
+    until(lambda: not [pid for pid in _all_processes() if mark in _environment(pid)])
 
 
 def _all_processes() -> list[int]:
-    return [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and _running(int(one.name))]
+    return [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and alive(int(one.name))]
 
 
 def _environment(pid: int) -> bytes:
@@ -148,7 +133,7 @@ def test_a_supervised_child_is_killed_with_what_left_its_session(tmp_path):
     pids = _pids(tmp_path)
     child.kill()
     assert not child.alive
-    _until(lambda: not any(map(_running, pids)))
+    until(lambda: not any(map(alive, pids)))
 
 
 KEPT = """
@@ -175,7 +160,7 @@ def test_a_keeper_ends_as_its_child_does_and_takes_all_the_rest_along(tmp_path, 
     process.communicate(b"\n", timeout=30)
     os.close(ours)
     assert process.returncode == status
-    assert not any(map(_running, pids))
+    assert not any(map(alive, pids))
 
 
 def test_a_keeper_ends_all_below_when_its_parent_goes(tmp_path):
@@ -183,4 +168,4 @@ def test_a_keeper_ends_all_below_when_its_parent_goes(tmp_path):
     pids = _pids(tmp_path)
     os.close(ours)
     process.communicate(timeout=30)
-    assert not any(map(_running, pids))
+    assert not any(map(alive, pids))

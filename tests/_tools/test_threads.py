@@ -17,6 +17,7 @@ from lollms_client._tools.calls import CURRENT, RunningCall, waiting_for_a_perso
 from lollms_client._tools.threads import run_in_thread, still_running, stop_lane
 from lollms_client._tools.workspace import choose_isolation, pin_import_path, resolve_workspace, start_folder
 from lollms_client.errors import ConfigurationError, ToolError
+from tests.processes import until
 
 pytestmark = pytest.mark.skipif(choose_isolation() != "thread", reason="this system refuses a thread its own working directory")
 
@@ -161,7 +162,7 @@ def test_a_deadline_lets_the_caller_go_on_and_says_what_still_runs(tmp_path):
     assert "tool_slow" in still_running()
     assert run(lambda: "next", tmp_path) == ("done", "next")
     release.set()
-    _until(lambda: "tool_slow" not in still_running())
+    until(lambda: "tool_slow" not in still_running())
 
 
 def test_a_cancelled_caller_goes_on_at_once(tmp_path):
@@ -171,7 +172,7 @@ def test_a_cancelled_caller_goes_on_at_once(tmp_path):
     assert run(lambda: release.wait(30), tmp_path, cancelled=cancelled, name="tool_cancelled")[0] == "cancelled"
     assert time.monotonic() - started < 5
     release.set()
-    _until(lambda: "tool_cancelled" not in still_running())
+    until(lambda: "tool_cancelled" not in still_running())
 
 
 def test_time_that_a_person_takes_is_not_the_tools(tmp_path):
@@ -321,10 +322,3 @@ def test_an_unknown_isolation_is_an_error():
     with pytest.raises(ConfigurationError, match="'auto', 'thread' or 'process'"):
         choose_isolation("sandbox")
     assert choose_isolation("process") == "process"
-
-
-def _until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        threading.Event().wait(0.01)

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from lollms_client._tools.calls import RunningCall, waiting_for_a_person
 from lollms_client._tools.workers import WorkerPool
 from lollms_client.errors import ToolError
+from tests.processes import alive, until
 
 MODULE = """
 import os, sys, threading, time
@@ -134,8 +134,8 @@ def test_threads_left_behind_in_a_worker_keep_their_own_folder(pool, functions, 
     run(pool, functions.where, tmp_path / "other")
     for n in range(3):
         (tmp_path / str(n) / "go").write_text("")
-        _until(lambda n=n: (tmp_path / str(n) / "late.txt").exists())
-        _until(lambda n=n: (tmp_path / str(n) / "late.txt").read_text() == str(n))
+        until(lambda n=n: (tmp_path / str(n) / "late.txt").exists())
+        until(lambda n=n: (tmp_path / str(n) / "late.txt").read_text() == str(n))
     assert not (tmp_path / "other" / "late.txt").exists()
 
 
@@ -144,7 +144,7 @@ def test_a_deadline_kills_the_worker_and_all_it_started(pool, functions, tmp_pat
     assert run(pool, functions.hang, tmp_path, timeout=1.5) == ("late", None)
     assert time.monotonic() - started < 10
     for pid in (tmp_path / "pids.txt").read_text().split():
-        _until(lambda pid=pid: not _alive(int(pid)))
+        until(lambda pid=pid: not alive(int(pid)))
     assert run(pool, functions.where, tmp_path)[0] == "done"
 
 
@@ -157,11 +157,11 @@ def test_what_left_the_session_of_a_worker_dies_with_it(pool, functions, tmp_pat
     else:
         cancelled = threading.Event() if how == "cancelled" else None
         if cancelled is not None:
-            threading.Thread(target=lambda: (_until((tmp_path / "pid.txt").exists), cancelled.set()), daemon=True).start()
+            threading.Thread(target=lambda: (until((tmp_path / "pid.txt").exists), cancelled.set()), daemon=True).start()
         timeout = 3.0 if how == "late" else 60.0
         assert run(pool, functions.leave_session, tmp_path, False, timeout=timeout, cancelled=cancelled)[0] == how
     pid = int((tmp_path / "pid.txt").read_text())
-    _until(lambda: not _alive(pid))
+    until(lambda: not alive(pid))
 
 
 def test_a_cancelled_call_kills_the_worker(pool, functions, tmp_path):
@@ -179,7 +179,7 @@ def test_a_worker_that_dies_is_an_error_and_the_next_call_works(pool, functions,
 def test_a_worker_that_died_while_idle_is_replaced(pool, functions, tmp_path):
     first = run(pool, functions.where, tmp_path)[1][1]
     os.kill(first, signal.SIGKILL)
-    _until(lambda: not _alive(first))
+    until(lambda: not alive(first))
     second = run(pool, functions.where, tmp_path)[1][1]
     assert second != first
 
@@ -237,7 +237,7 @@ def test_a_call_that_waits_too_long_for_its_librarys_worker_does_not_start(pool,
     run(pool, functions.where, tmp_path, lane="own")
     first = threading.Thread(target=lambda: run(pool, functions.hang, tmp_path, lane="own", timeout=3.0))
     first.start()
-    _until((tmp_path / "pids.txt").exists)
+    until((tmp_path / "pids.txt").exists)
     with pytest.raises(ToolError, match="did not start within its deadline"):
         run(pool, functions.where, tmp_path, lane="own", timeout=0.1)
     first.join(30)
@@ -256,38 +256,23 @@ def test_workers_end_with_their_parent(functions, tmp_path):
     parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert parent.stdout
     worker = int(parent.stdout.readline())
-    assert _alive(worker)
+    assert alive(worker)
     parent.send_signal(signal.SIGKILL)
     parent.wait(20)
     parent.stdout.close()
     assert parent.stdin
     parent.stdin.close()
-    _until(lambda: not _alive(worker))
+    until(lambda: not alive(worker))
 
 
 def test_a_pool_that_is_dropped_ends_its_workers(functions, tmp_path):
     pool = WorkerPool()
     worker = run(pool, functions.where, tmp_path)[1][1]
-    assert _alive(worker)
+    assert alive(worker)
     del pool
-    _until(lambda: not _alive(worker))
+    until(lambda: not alive(worker))
 
 
 def test_results_come_back_as_json(pool, functions, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"a": [1, None, "é"]}))
     assert run(pool, json.loads, tmp_path, '{"a": [1, null, "é"]}') == ("done", {"a": [1, None, "é"]})
-
-
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def _until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        threading.Event().wait(0.01)

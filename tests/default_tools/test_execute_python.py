@@ -12,6 +12,7 @@ import pytest
 from lollms_client._sandbox import mechanisms
 from lollms_client.tools_bindings.lcp import LCPBinding
 from tests.default_tools.people import Person
+from tests.processes import alive
 
 CONFINED = mechanisms.best() is not None
 confined = pytest.mark.skipif(not CONFINED, reason="this machine has no confinement")
@@ -380,16 +381,9 @@ def test_full_access_ends_a_late_script_with_all_that_it_started(python, ws):
     assert "longer than" in result["error"]
     pid = int((ws / "pid").read_text())
     deadline = time.monotonic() + 10
-    while _alive(pid) and time.monotonic() < deadline:
+    while alive(pid) and time.monotonic() < deadline:
         threading.Event().wait(0.02)
-    assert not _alive(pid)
-
-
-def _alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert not alive(pid)
 
 
 @pytest.mark.parametrize("level", ["safe", "strict"])

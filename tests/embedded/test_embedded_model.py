@@ -28,6 +28,7 @@ from lollms_client.errors import (
 )
 from lollms_client.events import Usage
 from lollms_client.llm_bindings.embedded import EmbeddedBinding
+from tests.processes import alive
 
 pytestmark = [pytest.mark.embedded, pytest.mark.timeout(600)]
 
@@ -314,15 +315,8 @@ def test_however_the_program_ends_no_engine_is_left(models, small, end):
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, env=package_environment()) as program:
         pid = int(program.stdout.readline())
         if end == "killed":
-            assert _lives(pid)
+            assert alive(pid)
             program.kill()
         program.wait(60)
     tick = threading.Event()
-    assert any(not _lives(pid) or tick.wait(0.05) for _ in range(100))
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (OSError, ProcessLookupError):
-        return False
+    assert any(not alive(pid) or tick.wait(0.05) for _ in range(100))

@@ -22,6 +22,7 @@ from lollms_client.errors import (
 from lollms_client.llm_bindings.embedded import EmbeddedBinding
 from lollms_client.llm_bindings.embedded.memory import available_memory, check_memory, memory_needed
 from lollms_client.llm_bindings.embedded.queueing import FairPlaces
+from tests.processes import until
 
 
 def test_constructing_needs_no_file_no_runtime_and_starts_nothing():
@@ -144,7 +145,7 @@ def test_places_are_given_in_the_order_of_asking():
         thread = threading.Thread(target=wait, args=(number,))
         thread.start()
         threads.append(thread)
-        _until(lambda n=number: places.waiting == n + 1)
+        until(lambda n=number: places.waiting == n + 1)
     first.leave()
     first.leave()
     for thread in threads:
@@ -164,9 +165,9 @@ def test_a_waiter_that_is_cancelled_leaves_the_queue_to_the_others():
             failed.set()
 
     threading.Thread(target=give_up).start()
-    _until(lambda: places.waiting == 1)
+    until(lambda: places.waiting == 1)
     threading.Thread(target=lambda: (places.take(CancelToken()), served.set())).start()
-    _until(lambda: places.waiting == 2)
+    until(lambda: places.waiting == 2)
     token.cancel()
     assert failed.wait(10)
     assert not served.is_set()
@@ -202,8 +203,3 @@ def test_places_survive_any_mix_of_takers_and_cancels():
     assert most[0] <= 2
     free = [places.take(CancelToken()) for _ in range(2)]
     assert len(free) == 2
-
-
-def _until(true) -> None:
-    tick = threading.Event()
-    assert any(true() or tick.wait(0.01) for _ in range(1000))

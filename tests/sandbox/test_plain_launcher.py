@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from lollms_client._sandbox import runner
 from lollms_client._sandbox.policy import Caps, Policy, clean_environment
 from lollms_client.errors import SandboxError
+from tests.processes import alive, until
 
 
 @pytest.fixture(autouse=True)
@@ -23,20 +22,6 @@ def _as_elsewhere(monkeypatch):
 def run(script, folder, **caps):
     policy = Policy((str(folder),), environment=clean_environment(), caps=Caps(**{"wall_seconds": 30, **caps}))
     return runner.run([sys.executable, "-c", script], policy, cwd=str(folder), mechanism="none")
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        threading.Event().wait(0.01)
 
 
 def test_a_program_runs_and_its_end_is_told(tmp_path):

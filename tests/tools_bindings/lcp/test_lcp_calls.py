@@ -20,6 +20,7 @@ from lollms_client.errors import ConfigurationError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
 from lollms_client.tools_bindings import lcp as lcp_module
 from lollms_client.tools_bindings.lcp import LCPBinding
+from tests.processes import until
 
 BOTH = pytest.mark.parametrize("isolation", ["thread", "process"])
 
@@ -296,9 +297,9 @@ def test_parallel_calls_in_many_workspaces_never_cross(library, lcp, tmp_path, i
     with ThreadPoolExecutor(16 if isolation == "thread" else 2) as pool:
         found = [r["output"] for r in pool.map(call, range(many))]
     assert found == [str(tmp_path / "w" / str(n)) for n in range(many)]
-    _until(lambda: all((tmp_path / "w" / str(n) / "late.txt").exists() for n in range(many)))
+    until(lambda: all((tmp_path / "w" / str(n) / "late.txt").exists() for n in range(many)))
     for n in range(many):
-        _until(lambda n=n: (tmp_path / "w" / str(n) / "late.txt").read_text() == str(n))
+        until(lambda n=n: (tmp_path / "w" / str(n) / "late.txt").read_text() == str(n))
         assert sorted(p.name for p in (tmp_path / "w" / str(n)).iterdir()) == ["a.txt", "late.txt"]
 
 
@@ -331,7 +332,7 @@ def test_a_deadline_gives_a_result_that_says_whether_the_tool_still_runs(library
     if isolation == "thread":
         assert "tool_slow" in binding.still_running()
     assert binding.execute_tool("tool_next", {})["success"] is True
-    _until(lambda: "tool_slow" not in binding.still_running())
+    until(lambda: "tool_slow" not in binding.still_running())
 
 
 def test_the_deadline_of_the_binding_holds_unless_the_call_has_its_own(library, lcp):
@@ -385,10 +386,10 @@ def test_a_nested_call_is_cancelled_with_the_call_around_it(library, lcp):
     threading.Timer(0.1, cancelled.set).start()
     result = binding.execute_tool("tool_outer", {}, tool_context={"binding": binding}, cancelled=cancelled)
     assert "was cancelled" in result["error"], "by the outer wait, or by what the inner one gave the tool"
-    _until(lambda: "tool_outer" not in binding.still_running())
+    until(lambda: "tool_outer" not in binding.still_running())
     assert "tool_inner" in binding.still_running()
     binding.execute_tool("tool_free", {})
-    _until(lambda: binding.still_running() == [])
+    until(lambda: binding.still_running() == [])
 
 
 @BOTH
@@ -606,13 +607,6 @@ def test_specs_given_away_are_the_hosts_to_change(library, lcp):
     assert binding.execute_tool("tool_one", {"a": 3})["output"] == 3
     assert binding.tool_spec("tool_one").input_schema["properties"]
     assert json.dumps(binding.discover_tools())
-
-
-def _until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        threading.Event().wait(0.01)
 
 
 def test_a_path_argument_of_the_host_is_taken_as_text(library, lcp):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from lollms_client import LollmsClient, LollmsDataManager, LollmsDiscussion
 from lollms_client._tools.secrets import MARK
 from lollms_client.errors import BackendError, ToolLoadError
 from lollms_client.testing import Reply, ScriptedLLM
+from tests.processes import alive, until
 
 OPS = """
 TOOL_ISOLATION = "process"
@@ -145,20 +145,6 @@ def client_of(*replies, tools=None) -> LollmsClient:
     if tools is not None:
         client.tools = tools
     return client
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        threading.Event().wait(0.01)
 
 
 # ---- a process of its own ----------------------------------------------------------------------------------------------------
