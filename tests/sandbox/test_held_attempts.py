@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -119,6 +120,44 @@ def test_a_repository_that_the_program_makes_is_set_aside(tmp_path, mechanism):
     assert outcome.returncode == 0
     assert not (tmp_path / ".git").exists()
     assert ".git was made by the program" in outcome.notes[0]
+
+
+@pytest.mark.parametrize("name", [".git", ".venv"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_a_link_leads_to_stays_as_it_is_and_the_link_too(tmp_path, mechanism, name, inside):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    true = (workspace if inside else tmp_path) / "true"
+    (true / "hooks").mkdir(parents=True)
+    (true / "pyvenv.cfg").write_text("")
+    (workspace / name).symlink_to("true" if inside else "../true")
+    attack = """
+        import os
+        for one in ("NAME/hooks/new", "true/hooks/new"):
+            try: open(one, "w")
+            except OSError as error: print(type(error).__name__)
+        os.unlink("NAME")
+        os.makedirs("NAME/hooks")
+        open("NAME/hooks/new", "w")
+        open("NAME/pyvenv.cfg", "w")
+    """
+    outcome = python(textwrap.dedent(attack).replace("NAME", name), workspace, mechanism)
+    assert outcome.returncode == 0, outcome.output
+    assert (workspace / name).resolve() == true
+    assert list((true / "hooks").iterdir()) == []
+    assert [f"{name} was made by the program" in outcome.notes[0], f"{name} is the link again" in outcome.notes[1]] == [
+        True,
+        True,
+    ]
+
+
+def test_a_link_that_led_nowhere_does_not_lead_to_what_the_program_made(tmp_path, mechanism):
+    (tmp_path / ".git").symlink_to("later")
+    outcome = python("import os; os.makedirs('later/hooks'); os.unlink('.git'); os.symlink('later', '.git')", tmp_path, mechanism)
+    assert outcome.returncode == 0
+    assert not (tmp_path / ".git").exists()
+    unchanged = python("print(1)", tmp_path, mechanism)
+    assert unchanged.notes == ()
 
 
 def test_a_program_that_is_not_there_is_an_error_that_names_it(tmp_path, mechanism):

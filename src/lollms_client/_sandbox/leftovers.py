@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .policy import Policy
 
-__all__ = ["remove", "set_aside", "trusted_now"]
+__all__ = ["Trusted", "remove", "set_aside", "trusted_now"]
 
 _BARE = ("HEAD", "objects", "refs")
 """What makes a folder a repository without a `.git`, whose settings git then follows."""
@@ -23,33 +23,83 @@ _BARE = ("HEAD", "objects", "refs")
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def trusted_now(policy: Policy) -> set[str]:
-    """What lies in writable folders and is trusted by later programs."""
-    found = {path for path in (str(Path(f, n)) for f in policy.writable for n in policy.protected) if os.path.lexists(path)}
+Trusted = dict[str, tuple[object, ...]]
+"""What later programs trust, by its path: what tells it from another thing of that name."""
+
+
+def trusted_now(policy: Policy) -> Trusted:
+    """What lies in writable folders and is trusted by later programs.
+
+    A repository's folder cannot be put elsewhere by a confined program, but a link to one can; so can a link to an environment of
+    Python.
+    """
+    found = {path: _identity(path) for path in _protected(policy)}
     if ".git" in policy.protected:
-        found.update(str(Path(f, "HEAD")) for f in policy.writable if all(os.path.lexists(Path(f, n)) for n in _BARE))
+        found.update((path, ()) for folder in policy.writable if (path := _bare_head(folder)))
+    found.update((path, _identity(path)) for folder in policy.writable for path in environment_links(folder))
     return found
 
 
-def set_aside(policy: Policy, before: set[str]) -> list[str]:
-    """Gives what was made under a trusted name another name; a sentence about each."""
+def environment_links(folder: str) -> list[str]:
+    """Links of a folder that lead to environments of Python."""
+    return [str(one.parent) for one in Path(folder).glob("*/pyvenv.cfg") if one.parent.is_symlink()]
+
+
+def _protected(policy: Policy) -> list[str]:
+    return [path for path in (str(Path(f, n)) for f in policy.writable for n in policy.protected) if os.path.lexists(path)]
+
+
+def _bare_head(folder: str) -> str:
+    """The file that makes a folder a repository without a `.git`, "" where it is none."""
+    return str(Path(folder, "HEAD")) if all(os.path.lexists(Path(folder, name)) for name in _BARE) else ""
+
+
+def _identity(path: str) -> tuple[object, ...]:
+    """What tells a thing from another one; of a link that is where it leads, and what lies there."""
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode):
+        return str(Path(path).readlink()), _lies_at(Path(path))
+    return found.st_dev, found.st_ino
+
+
+def _lies_at(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def set_aside(policy: Policy, before: Trusted) -> list[str]:
+    """Gives what was made under a trusted name another name, and makes links anew that were there; a sentence about each."""
     for folder in policy.writable:
         with contextlib.suppress(OSError):
             mode = stat.S_IMODE(Path(folder).stat().st_mode)
             if mode & stat.S_IRWXU != stat.S_IRWXU:  # the program may have closed its own workspace against us
                 Path(folder).chmod(mode | stat.S_IRWXU)
-    notes = []
-    for path in sorted(trusted_now(policy) - before):
-        name = Path(path).name
-        aside = next(
-            a for n in itertools.count() if not os.path.lexists(a := f"{path}.made-by-confined-program{f'-{n}' if n else ''}")
-        )
-        try:
-            Path(path).rename(aside)
-            notes.append(f"{name} was made by the program and stands now as {Path(aside).name}.")
-        except OSError as error:
-            notes.append(f"{name} was made by the program and could not be set aside ({error}): trust nothing in it.")
+    now = trusted_now(policy)
+    now.update((path, _identity(path)) for path in before if path not in now and os.path.lexists(path))
+    notes = [_aside(path) for path in sorted(now) if now[path] != before.get(path)]
+    for path, known in before.items():
+        if known and isinstance(target := known[0], str) and not os.path.lexists(path):
+            link = Path(path)
+            if _lies_at(link.parent / target) == known[1]:  # else it would lead to what the program made
+                with contextlib.suppress(OSError):
+                    link.symlink_to(target)
+                    notes.append(f"{link.name} is the link again that it was.")
     return notes
+
+
+def _aside(path: str) -> str:
+    """Gives a thing another name; a sentence about it."""
+    name = Path(path).name
+    aside = next(
+        a for n in itertools.count() if not os.path.lexists(a := f"{path}.made-by-confined-program{f'-{n}' if n else ''}")
+    )
+    try:
+        Path(path).rename(aside)
+    except OSError as error:
+        return f"{name} was made by the program and could not be set aside ({error}): trust nothing in it."
+    return f"{name} was made by the program and stands now as {Path(aside).name}."
 
 
 def remove(folder: str) -> None:

@@ -189,10 +189,21 @@ def frozen(policy: Policy) -> list[str]:
     if not policy.keep_protected:
         return []
     named = [Path(folder, name) for folder in policy.writable for name in policy.protected]
-    ours = [Path(one) for one in python_folders()]
-    inside = [one for one in ours if any(Path(folder) in one.parents for folder in policy.writable)]
+    inside = [Path(one) for one in python_folders() if _is_within(one, policy.writable)]
     others = [found.parent for folder in policy.writable for found in Path(folder).glob("*/pyvenv.cfg")]
-    return _there(str(one) for one in (*named, *inside, *others))
+    return _there(filter(None, (_to_freeze(str(one), policy.writable) for one in (*named, *inside, *others))))
+
+
+def _to_freeze(path: str, writable: Iterable[str]) -> str:
+    """A path that can be frozen: a link cannot, but what it leads to; "" where that is out of reach anyway."""
+    if not Path(path).is_symlink():
+        return path
+    target = os.path.realpath(path)
+    return target if _is_within(target, writable) else ""
+
+
+def _is_within(path: str, folders: Iterable[str]) -> bool:
+    return any(Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents for folder in folders)
 
 
 def _there(paths: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ from .._process.trees import kill_tree
 from ..errors import NoConfinementError, SandboxError
 from . import mechanisms, seccomp
 from .cgroups import Group
-from .leftovers import remove, set_aside, trusted_now
+from .leftovers import Trusted, remove, set_aside, trusted_now
 from .mechanisms import Mechanism
 from .output import Kept, clean
 from .policy import Ask, Caps, Outcome, Policy
@@ -463,7 +463,7 @@ class _Run:
         return tuple(notes)
 
 
-def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: set[str]) -> Outcome:
+def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: Trusted) -> Outcome:
     """What was made under a trusted name is set aside, however the watch ends: no later program takes it for a person's."""
     notes: list[str] = []
     try:
