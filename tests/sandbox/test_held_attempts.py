@@ -151,6 +151,26 @@ def test_what_a_link_leads_to_stays_as_it_is_and_the_link_too(tmp_path, mechanis
     ]
 
 
+def test_the_repositories_of_every_project_in_a_workspace_stay_as_they_are(tmp_path, mechanism):
+    for project in ("one", "deep/er/two"):
+        (tmp_path / project / ".git" / "hooks").mkdir(parents=True)
+    attack = """
+        import os
+        for one in ("one", "deep/er/two"):
+            try: open(one + "/.git/hooks/new", "w")
+            except OSError as error: print(type(error).__name__)
+        os.rename("deep", "moved")
+        os.makedirs("deep/er/two/.git/hooks")
+        open("deep/er/two/.git/hooks/new", "w")
+        os.makedirs("cloned/.git")
+    """
+    outcome = python(textwrap.dedent(attack), tmp_path, mechanism)
+    assert (outcome.returncode, outcome.output.split()) == (0, ["OSError", "OSError"]), outcome.output
+    assert not (tmp_path / "deep/er/two/.git").exists(), "the one that was put into its place stands under another name"
+    assert (tmp_path / "cloned/.git").exists()
+    assert not list(tmp_path.glob("**/hooks/new")) or list(tmp_path.glob("**/.git.made-by-confined-program/hooks/new"))
+
+
 def test_a_link_that_led_nowhere_does_not_lead_to_what_the_program_made(tmp_path, mechanism):
     (tmp_path / ".git").symlink_to("later")
     outcome = python("import os; os.makedirs('later/hooks'); os.unlink('.git'); os.symlink('later', '.git')", tmp_path, mechanism)

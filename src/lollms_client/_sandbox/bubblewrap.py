@@ -6,21 +6,23 @@ Source: bwrap(1).
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
-from .mechanisms import frozen, readable
+from .mechanisms import readable
 from .policy import Policy
 
 __all__ = ["command"]
 
 
-def command(policy: Policy, private: str, launcher: str) -> list[str]:
+def command(policy: Policy, private: str, launcher: str, frozen: Iterable[str]) -> list[str]:
     """What stands before the launcher's own command line.
 
     Args:
         policy: What the program may do.
         private: Its private temporary folder.
         launcher: The launcher's file.
+        frozen: What lies in writable folders and is to be read only.
     """
     argv = [
         shutil.which("bwrap") or "bwrap",
@@ -44,7 +46,7 @@ def command(policy: Policy, private: str, launcher: str) -> list[str]:
             argv += ["--ro-bind", path, path]
     for path in (*policy.writable, private):
         argv += ["--bind", path, path]
-    for path in frozen(policy):
+    for path in frozen:
         argv += ["--ro-bind", path, path]
     return [*argv, "--ro-bind", launcher, launcher, "--remount-ro", "/", "--clearenv", "--"]
 

@@ -14,11 +14,9 @@ import stat
 from pathlib import Path
 
 from .policy import Policy
+from .standing import Standing, look
 
-__all__ = ["Trusted", "remove", "set_aside", "trusted_now"]
-
-_BARE = ("HEAD", "objects", "refs")
-"""What makes a folder a repository without a `.git`, whose settings git then follows."""
+__all__ = ["Trusted", "remove", "set_aside", "trusted"]
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -27,31 +25,17 @@ Trusted = dict[str, tuple[object, ...]]
 """What later programs trust, by its path: what tells it from another thing of that name."""
 
 
-def trusted_now(policy: Policy) -> Trusted:
+def trusted(policy: Policy, standing: Standing) -> Trusted:
     """What lies in writable folders and is trusted by later programs.
 
-    A repository's folder cannot be put elsewhere by a confined program, but a link to one can; so can a link to an environment of
-    Python.
+    A confined program cannot put another thing in the place of what is frozen, but it can move what lies above it, and links.
+
+    Args:
+        policy: The policy.
+        standing: What stands there.
     """
-    found = {path: _identity(path) for path in _protected(policy)}
-    if ".git" in policy.protected:
-        found.update((path, ()) for folder in policy.writable if (path := _bare_head(folder)))
-    found.update((path, _identity(path)) for folder in policy.writable for path in environment_links(folder))
-    return found
-
-
-def environment_links(folder: str) -> list[str]:
-    """Links of a folder that lead to environments of Python."""
-    return [str(one.parent) for one in Path(folder).glob("*/pyvenv.cfg") if one.parent.is_symlink()]
-
-
-def _protected(policy: Policy) -> list[str]:
-    return [path for path in (str(Path(f, n)) for f in policy.writable for n in policy.protected) if os.path.lexists(path)]
-
-
-def _bare_head(folder: str) -> str:
-    """The file that makes a folder a repository without a `.git`, "" where it is none."""
-    return str(Path(folder, "HEAD")) if all(os.path.lexists(Path(folder, name)) for name in _BARE) else ""
+    links = [path for path in standing.environments if Path(path).is_symlink()]
+    return {**{path: _identity(path) for path in (*standing.protected, *links)}, **dict.fromkeys(standing.heads, ())}
 
 
 def _identity(path: str) -> tuple[object, ...]:
@@ -76,8 +60,8 @@ def set_aside(policy: Policy, before: Trusted) -> list[str]:
             mode = stat.S_IMODE(Path(folder).stat().st_mode)
             if mode & stat.S_IRWXU != stat.S_IRWXU:  # the program may have closed its own workspace against us
                 Path(folder).chmod(mode | stat.S_IRWXU)
-    now = trusted_now(policy)
-    now.update((path, _identity(path)) for path in before if path not in now and os.path.lexists(path))
+    now = trusted(policy, look(policy, 1))
+    now.update((path, _identity(path)) for path in before.keys() - now.keys() if before[path] and os.path.lexists(path))
     notes = [_aside(path) for path in sorted(now) if now[path] != before.get(path)]
     for path, known in before.items():
         if known and isinstance(target := known[0], str) and not os.path.lexists(path):

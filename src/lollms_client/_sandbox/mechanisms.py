@@ -20,6 +20,7 @@ from pathlib import Path
 
 from . import seccomp
 from .policy import Policy, python_folders
+from .standing import Standing, look
 
 __all__ = [
     "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "lacks", "readable",
@@ -181,17 +182,19 @@ def readable(policy: Policy) -> tuple[list[str], list[str]]:
     return programs, _there(SYSTEM_FILES)
 
 
-def frozen(policy: Policy) -> list[str]:
+def frozen(policy: Policy, standing: Standing | None = None) -> list[str]:
     """What lies in writable folders and may be read only: what is protected, and environments of Python, ours above all.
 
-    Whoever starts a Python runs what lies in its environment, so a program that could write there would run unconfined next time.
+    Args:
+        policy: The policy.
+        standing: What stands there, where it is known already.
     """
     if not policy.keep_protected:
         return []
-    named = [Path(folder, name) for folder in policy.writable for name in policy.protected]
-    inside = [Path(one) for one in python_folders() if _is_within(one, policy.writable)]
-    others = [found.parent for folder in policy.writable for found in Path(folder).glob("*/pyvenv.cfg")]
-    return _there(filter(None, (_to_freeze(str(one), policy.writable) for one in (*named, *inside, *others))))
+    standing = standing or look(policy)
+    ours = [one for one in python_folders() if _is_within(one, policy.writable)]
+    named = (*standing.protected, *ours, *standing.environments)
+    return _there(filter(None, (_to_freeze(one, policy.writable) for one in named)))
 
 
 def _to_freeze(path: str, writable: Iterable[str]) -> str:

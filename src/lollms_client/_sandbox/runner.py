@@ -29,10 +29,11 @@ from .._process.trees import kill_tree
 from ..errors import NoConfinementError, SandboxError
 from . import mechanisms, seccomp
 from .cgroups import Group
-from .leftovers import Trusted, remove, set_aside, trusted_now
+from .leftovers import remove, set_aside, trusted
 from .mechanisms import Mechanism
 from .output import Kept, clean
 from .policy import Ask, Caps, Outcome, Policy
+from .standing import look
 from .supervisor import Supervisor
 
 __all__ = ["Cancelled", "Program", "run", "try_out"]
@@ -89,9 +90,8 @@ def run(
     program = _found(argv, policy)
     with _private_folder() as private:
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
-        before = trusted_now(policy)
         running.start(stdin, Path(private))
-        return _with_notes(running, lambda: running.watch(ask, cancelled, on_output), policy, before)
+        return _with_notes(running, lambda: running.watch(ask, cancelled, on_output), policy)
 
 
 class Program:
@@ -140,11 +140,10 @@ class Program:
         try:
             with _private_folder() as private:
                 running = _Run([_found(argv, policy), *argv[1:]], policy, cwd, self._chosen, private)
-                before = trusted_now(policy)
                 running.start(b"", Path(private), pass_fds)
                 self._running = running
                 self._begun.set()
-                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, self._on_output), policy, before)
+                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, self._on_output), policy)
         except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
             self._error = error
         finally:
@@ -232,9 +231,11 @@ class _Run:
 
     def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
-        self._frozen = mechanisms.frozen(policy)
         if unkept := mechanisms.unkept(mechanism, policy):
             raise NoConfinementError(f"landlock: {unkept}")
+        standing = look(policy)
+        self._frozen = mechanisms.frozen(policy, standing)
+        self.trusted = trusted(policy, standing)
         self._kept = Kept(policy.caps.output_chars)
         self._supervisor: Supervisor | None = None
         self._waited = 0.0
@@ -288,7 +289,7 @@ class _Run:
             return group
         from .bubblewrap import command
 
-        return [*group, *command(self._policy, self._private, _LAUNCHER)]
+        return [*group, *command(self._policy, self._private, _LAUNCHER, self._frozen)]
 
     def _around(self) -> list[str]:
         """The program that confines itself and becomes ours, where a launcher's own steps cannot."""
@@ -463,12 +464,12 @@ class _Run:
         return tuple(notes)
 
 
-def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy, before: Trusted) -> Outcome:
+def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy) -> Outcome:
     """What was made under a trusted name is set aside, however the watch ends: no later program takes it for a person's."""
     notes: list[str] = []
     try:
         outcome = watch()
     finally:
         if running.confined:
-            notes = set_aside(policy, before)
+            notes = set_aside(policy, running.trusted)
     return replace(outcome, notes=(*outcome.notes, *notes))

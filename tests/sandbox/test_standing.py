@@ -1,0 +1,63 @@
+"""What later programs trust is found in the whole of a workspace, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lollms_client._sandbox.mechanisms import frozen
+from lollms_client._sandbox.policy import Policy
+from lollms_client._sandbox.standing import MOST_FOLDERS, look
+
+
+@pytest.fixture
+def made(tmp_path):
+    def make(*paths: str) -> Policy:
+        for path in paths:
+            one = tmp_path / path
+            one.parent.mkdir(parents=True, exist_ok=True)
+            one.mkdir() if path.endswith("/") else one.write_text("")
+        return Policy(writable=(str(tmp_path),))
+
+    return make
+
+
+def names(paths, folder: Path) -> list[str]:
+    return sorted(str(Path(path).relative_to(folder)) for path in paths)
+
+
+def test_repositories_are_found_at_any_depth_and_in_every_form(made, tmp_path):
+    policy = made(
+        ".git/config", "one/.git/config", "a/b/c/tree/.git", "bare.git/HEAD", "bare.git/objects/", "bare.git/refs/", "x/HEAD"
+    )
+    found = look(policy)
+    assert names(found.protected, tmp_path) == [".git", "a/b/c/tree/.git", "one/.git"]
+    assert names(found.heads, tmp_path) == ["bare.git/HEAD"]
+
+
+def test_environments_are_found_at_any_depth_and_behind_links(made, tmp_path):
+    policy = made(".venv/pyvenv.cfg", "one/env/pyvenv.cfg", "one/env/lib/deep/pyvenv.cfg", "pyvenv.cfg", "far/pyvenv.cfg")
+    (tmp_path / "one" / "linked").symlink_to("../far")
+    assert names(look(policy).environments, tmp_path) == [".venv", "far", "one/env", "one/linked"]
+
+
+def test_nothing_is_looked_for_behind_links_to_folders_nor_where_nobody_works(made, tmp_path):
+    policy = made("node_modules/x/.git/config", ".git/modules/x/.git/config", "far/.git/config")
+    (tmp_path / "link").symlink_to("far")
+    (tmp_path / "up").symlink_to("..")
+    assert names(look(policy).protected, tmp_path) == [".git", "far/.git"]
+
+
+def test_nearer_folders_go_first_where_there_are_very_many(made, tmp_path):
+    policy = made(*(f"many/{n}/" for n in range(MOST_FOLDERS)), "near/.git/config", "many/5/.git/config")
+    assert "near/.git" in names(look(policy).protected, tmp_path)
+    assert look(policy, 1).protected == []
+
+
+def test_what_is_to_stay_is_frozen_and_of_links_what_they_lead_to(made, tmp_path):
+    policy = made("one/.git/config", "true/config", "two/x", "env/pyvenv.cfg")
+    (tmp_path / "two" / ".git").symlink_to("../true")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".git").symlink_to("/etc")
+    assert names(frozen(policy), tmp_path) == ["env", "one/.git", "true"]
