@@ -51,6 +51,29 @@ MORE = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["git add . && git commit -m 'a; b'", "git init", "git clone https://example.org/x.git y", "git push -u origin main",
+     "git switch -c new", "git rebase main", "git status; git stash | cat", "git commit -a -F - < notes.txt"],
+)  # fmt: skip
+def test_git_at_its_everyday_work_is_known_and_asked_about_each_time(command):
+    verdict = judge(command)
+    assert (verdict.repository, bool(verdict.why), verdict.names) == (True, True, ())
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git log", "git", "git config core.fsmonitor x", "git -c core.fsmonitor=x commit", "git -C x commit", "git commit; touch .git/hooks/x",
+     "git commit && ./x", "git clone -c core.fsmonitor=x u", "git clone --conf core.fsmonitor=x u", "git clone --template=x u",
+     "git init --template x", "git init --templ=x", "git rebase -x ./x main", "git rebase --exec ./x", "git fetch --upload-pack=./x o",
+     "git clone -u ./x u", "git push --receive-pack=./x", "git remote add o ext::x", "git submodule add x", "git bisect run ./x",
+     "git add * | sh", "git commit -m \"$(./x)\"", "GIT_DIR=x git commit", "git apply x", "git am x", "git hook run x", "git ?dd",
+     "git clone -* u", "git init --separate-git-dir=x", "./git commit", "tee .git/config", "git filter-branch x"],
+)  # fmt: skip
+def test_nothing_else_may_touch_a_repository_whatever_a_person_says(command):
+    assert not judge(command).repository
+
+
 @pytest.mark.parametrize("command", READING)
 def test_a_command_whose_every_part_reads_is_not_asked_about(command):
     assert judge(command).why == ""

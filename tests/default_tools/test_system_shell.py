@@ -201,6 +201,26 @@ def test_without_confinement_everything_is_asked_about_and_the_question_says_so(
     assert "there is no confinement here" in person.asked[0][1]
 
 
+@confined
+def test_a_person_may_let_git_work_on_repositories_and_nothing_else(shell, person, ws, tmp_path, monkeypatch):
+    settings = tmp_path / "settings"
+    settings.write_text("[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    (ws / "notes.txt").write_text("one")
+    assert shell.tool_system_shell("git init -q -b main && git add . && git commit -q -m first")["success"]
+    assert person.asked[0][0] == "git init -q -b main && git add . && git commit -q -m first"
+    assert shell.tool_system_shell("git log --format='%an %ae %s'")["output"] == "Ada Lovelace ada@example.org first"
+    for command in ("touch .git/hooks/new", "git config core.fsmonitor x", "git add . && touch .git/hooks/new", "sh -c 'git gc'"):
+        shell.tool_system_shell(command)
+        assert not (ws / ".git/hooks/new").exists()
+        assert "fsmonitor" not in (ws / ".git/config").read_text()
+    assert shell.tool_system_shell("git commit -q --allow-empty -m x", environment={"A": "b"})["success"] is False
+    (ws / "notes.txt").write_text("two")
+    assert shell.tool_system_shell("git commit -q -a -m second")["success"]
+    assert shell.tool_system_shell("git log --format=%s")["output"].split() == ["second", "first"]
+    assert len(person.asked) == 7
+
+
 @pytest.mark.skipif(mechanisms.by_name("landlock") is None, reason="this machine has no Landlock")
 def test_where_nothing_keeps_a_repository_a_writing_command_says_so_and_a_reading_one_runs(shell, person, monkeypatch, ws):
     monkeypatch.setattr(mechanisms, "best", lambda: mechanisms.Mechanism("landlock", True))  # as in most containers

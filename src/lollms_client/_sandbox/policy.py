@@ -59,7 +59,7 @@ class Policy:
             outside trusts.
         caps: How much it may use.
         keep_protected: Whether what is protected, and environments of Python in writable folders, stay as they are. False is for
-            where nothing can see to that and a person agreed.
+            what a person allowed to change them, and for where nothing can see to it and a person agreed.
     """
 
     writable: tuple[str, ...] = ()

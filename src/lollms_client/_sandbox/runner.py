@@ -470,6 +470,6 @@ def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy) -> 
     try:
         outcome = watch()
     finally:
-        if running.confined:
+        if running.confined and policy.keep_protected:
             notes = set_aside(policy, running.trusted)
     return replace(outcome, notes=(*outcome.notes, *notes))

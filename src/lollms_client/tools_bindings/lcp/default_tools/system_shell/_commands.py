@@ -26,10 +26,13 @@ class Verdict:
         why: Why a person is to be asked, in words; "" where nobody needs to be.
         names: The commands that are run, where each of them reads, or does a known thing to files and starts nothing else;
             empty otherwise. Only such commands are told apart well enough for an "always" that covers other arguments.
+        repository: Whether it is git at its everyday work on repositories, and nothing else that does more than read. What
+            a person allowed of that kind may change a `.git`, which is closed to all else.
     """
 
     why: str
     names: tuple[str, ...] = ()
+    repository: bool = False
 
     @property
     def asks(self) -> bool:
@@ -70,7 +73,8 @@ def judge(command: str) -> Verdict:
     whys = [_more_than_reading(part) for part in parts]
     names = tuple(dict.fromkeys(part.words[0].text for part in parts))
     known = all(not why or _changes(part) for part, why in zip(parts, whys, strict=True))
-    return Verdict(next(filter(None, whys), ""), names if known else ())
+    repository = all(not why or _works_on_repository(part) for part, why in zip(parts, whys, strict=True))
+    return Verdict(next(filter(None, whys), ""), names if known else (), repository and any(whys))
 
 
 _SEPARATORS = ("&&", "||", ";", "|", "\n")
@@ -280,6 +284,23 @@ def _git(arguments: list[str]) -> str:
     if not arguments or arguments[0] not in _GIT_READS:
         return f"git {arguments[0] if arguments else ''}".strip()
     return _git_options(arguments[1:])
+
+
+_GIT_WORKS = frozenset({
+    "add", "branch", "checkout", "cherry-pick", "clone", "commit", "fetch", "init", "merge", "mv", "pull", "push", "rebase",
+    "reset", "restore", "revert", "rm", "stash", "switch", "tag",
+})  # fmt: skip
+_git_work_options = _without("", "--config", "--template", "--exec", "--upload-pack", "--receive-pack", "--separate-git-dir")
+_GIT_SHORT = {"clone": _without("cu"), "rebase": _without("x")}
+"""Short options that set configuration, or name programs."""
+
+
+def _works_on_repository(part: _Part) -> bool:
+    """Whether it is git at work, without options that start other programs or say how later ones behave."""
+    words = [word.text for word in part.words]
+    if words[0] != "git" or len(words) < 2 or words[1] not in _GIT_WORKS or any(map(_may_be_an_option, part.words)):
+        return False
+    return not _git_work_options(words[2:]) and not _GIT_SHORT.get(words[1], _nothing_wrong)(words[2:])
 
 
 _PLAIN = (

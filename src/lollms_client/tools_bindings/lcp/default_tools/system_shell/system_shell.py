@@ -8,8 +8,10 @@ Source: tool guide §5, §6; CONTRACT A9, A10, A17.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,6 +178,7 @@ class _Call:
         self.level = autonomy_level(AUTONOMY_LEVEL)
         self.reads = False  # nobody was asked, because it only reads
         self.lacks = ""  # why nothing here confines it as it should be
+        self.repository = False  # a person allowed git to work on repositories
         self.edited = False  # by the operator
         self._running = CURRENT.get()
 
@@ -206,6 +209,7 @@ class _Call:
             return
         self.reads = False
         self._ask(self._label(verdict.names, why, background=background))
+        self.repository = judge(self.command).repository and not self.variables
 
     def _label(self, names: tuple[str, ...], why: str, *, background: bool) -> str:
         """What the question is called, and so what an "always" is for, here and in the gate.
@@ -291,14 +295,29 @@ class _Call:
         from lollms_client._sandbox.policy import Caps, Policy, clean_environment
 
         processor = _LONGEST * 24 if seconds is None else int(seconds) * (os.cpu_count() or 1) + 10
+        identity = _git_identity() if self.repository else {}
+        environment = {**os.environ, **self.variables} if self.level == "full_access" else clean_environment(self.variables)
         return Policy(
             writable=() if self.reads else (self.root,),
             readable=(self.root,) if self.reads else (),
             programs="allow",
             network="refuse" if self.reads else "allow",
-            environment={**os.environ, **self.variables} if self.level == "full_access" else clean_environment(self.variables),
+            environment={**identity, **environment},
             caps=Caps(wall_seconds=seconds, cpu_seconds=processor, output_chars=_OUTPUT),
+            keep_protected=not self.repository,
         )
+
+
+def _git_identity() -> dict[str, str]:
+    """Who makes commits here: the person's own settings of git lie in the home folder, which a confined one does not see."""
+    found: dict[str, str] = {}
+    for name in ("name", "email"):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            asked = ["git", "config", "--global", "--get", f"user.{name}"]
+            said = subprocess.run(asked, capture_output=True, text=True, timeout=5, check=False, cwd="/").stdout.strip()
+            if said:
+                found |= {f"GIT_{who}_{name.upper()}": said for who in ("AUTHOR", "COMMITTER")}
+    return found
 
 
 _ENDS = {
