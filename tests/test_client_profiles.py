@@ -7,9 +7,11 @@ import threading
 
 import pytest
 
-from lollms_client import LollmsBindingProfile, LollmsClient, LollmsModelProfile
+import lollms_client
+from lollms_client import LollmsBindingProfile, LollmsClient, LollmsModelProfile, list_bindings
 from lollms_client.errors import ConfigurationError, LollmsError, NotConfiguredError, UnknownNameError
-from lollms_client.testing import ScriptedLLM
+from lollms_client.events import ToolEnded
+from lollms_client.testing import ScriptedLLM, call
 
 MODALITIES = ["llm", "tts", "tti", "stt", "ttv", "ttm", "tools", "rag"]
 SOURCE = {
@@ -103,9 +105,9 @@ def test_each_modality_answers_through_the_client(folders):
     assert client.query_rag("a", top_k=2) == [{"text": "a", "score": 1.0}] * 2
     assert client.add_document_to_rag("a.txt")
     assert client.add_text_to_rag("a", unique_id="b")
-    for call in (lambda: client.generate_song("a"), lambda: client.edit_image(b"x", "a")):
+    for refused in (lambda: client.generate_song("a"), lambda: client.edit_image(b"x", "a")):
         with pytest.raises(LollmsError, match="mine"):
-            call()
+            refused()
 
 
 @pytest.mark.req("CT-C.13")
@@ -191,6 +193,79 @@ def test_switch_mount_and_update_stand_for_every_modality(folders, m):
     getattr(client, f"update_{m}_binding")("mine", {"tone": "new"})
     assert getattr(client, m).config["tone"] == "new"
     assert getattr(client, f"{m}_binding_profiles_registry")["a"].binding_config == {"tone": "new"}
+
+
+@pytest.mark.req("TG-12.10")
+@pytest.mark.parametrize("m", MODALITIES)
+def test_the_active_model_of_every_modality_is_switched_by_its_alias(folders, m):
+    models = [
+        LollmsModelProfile("first", "master", "m1", is_default=True),
+        {"name": "second", "binding_profile_name": "master", "model_name": "m2"},
+    ]
+    client = LollmsClient(**{f"{m}_binding_name": "mine", f"{m}_model_profiles": models}, **folders)
+    assert set(getattr(client, f"{m}_model_profiles_registry")) == {"first", "second"}
+    assert getattr(client, m).model_name == "m1"
+    assert getattr(client, f"switch_{'model' if m == 'llm' else m}")("second") is True
+    assert getattr(client, m).model_name == "m2"
+
+
+TWO_MODELS = [LollmsModelProfile("small", "master", "m1", is_default=True), LollmsModelProfile("big", "master", "m2")]
+
+
+@pytest.mark.req("DG-tasks.11", "DG-intro.6")
+def test_text_tasks_of_the_client_use_the_model_that_is_active(folders):
+    client = LollmsClient(llm_binding_name="mine", llm_model_profiles=TWO_MODELS, **folders)
+    assert " m1 " in client.long_context_processing("a text", "Summarise it.")
+    client.switch_model("big")
+    assert " m2 " in client.long_context_processing("a text", "Summarise it.")
+
+
+@pytest.mark.req("TG-12.18")
+def test_a_model_that_a_tool_switches_to_answers_its_next_call(folders, tmp_path):
+    (tmp_path / "switches.py").write_text(
+        "def tool_both(lollms_client_instance=None):\n"
+        "    client, said = lollms_client_instance, [lollms_client_instance.generate_text('a')]\n"
+        "    client.switch_model('big')\n    client.switch_tti('big')\n    client.switch_ttm('big')\n"
+        "    return [*said, client.generate_text('a'), client.tti.model_name, client.ttm.model_name]\n"
+    )
+    del folders["tools_bindings_dir"]
+    every = {f"{m}_binding_name": "mine" for m in ("llm", "tti", "ttm")}
+    every |= {f"{m}_model_profiles": TWO_MODELS for m in ("llm", "tti", "ttm")}
+    tools = {"tools_binding_name": "lcp", "tools_binding_config": {"tool_files": [str(tmp_path / "switches.py")]}}
+    client = LollmsClient(**tools, **every, **folders)
+    first, second, picture, music = client.tools.execute_tool("tool_both", {}, lollms_client_instance=client)["output"]
+    assert (" m1 " in first, " m2 " in second, picture, music) == (True, True, "m2", "m2")
+
+
+@pytest.mark.req("TG-12.16")
+def test_a_tool_chains_modalities_and_gives_one_result(folders, tmp_path):
+    (tmp_path / "story.py").write_text(
+        "def tool_story(subject: str, lollms_client_instance=None) -> dict:\n"
+        "    client = lollms_client_instance\n"
+        "    picture = client.generate_image(prompt=subject, width=8, height=8)\n"
+        "    caption = client.generate_text(f'Describe {picture!r}')\n"
+        "    with open('theme.wav', 'wb') as file:\n        file.write(client.generate_music(prompt=subject))\n"
+        "    return {'success': True, 'output': 'made', 'caption': caption, 'image_filename': 'a.png'}\n"
+    )
+    del folders["tools_bindings_dir"]
+    tools = {"tools_binding_name": "lcp", "tools_binding_config": {"tool_files": [str(tmp_path / "story.py")]}}
+    client = LollmsClient(tti_binding_name="mine", ttm_binding_name="mine", **tools, **folders)
+    client.llm = ScriptedLLM([call("tool_story", subject="tea"), "A cup.", "It is made."])
+    events = list(client.run_turn("Tell a story.", workspace_path=tmp_path / "w"))
+    (told,) = [event for event in events if isinstance(event, ToolEnded)]
+    assert (told.result["output"], told.result["image_filename"]) == ("made", "a.png")
+    assert (tmp_path / "w" / "theme.wav").read_bytes() == b"tea {}"
+    assert events[-1].response == "It is made."
+
+
+@pytest.mark.req("DG-intro.5", "DG-structure.3")
+def test_models_of_this_machine_and_of_remote_services_are_both_there_and_the_package_exports_its_classes():
+    assert {"embedded", "openai", "ollama"} <= set(list_bindings("llm"))
+    for name in lollms_client.__all__:
+        assert getattr(lollms_client, name) is not None
+    assert {"LollmsClient", "LollmsDiscussion", "LollmsPersonality", "LollmsDataManager", "MSG_TYPE"} <= set(
+        lollms_client.__all__
+    )
 
 
 @pytest.mark.req("CT-A23.1")

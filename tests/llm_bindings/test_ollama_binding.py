@@ -10,7 +10,7 @@ import textwrap
 import threading
 
 import pytest
-from ollama_kit import OllamaServer, call, done, holds, ndjson, part, refusal, says, shown
+from ollama_kit import call, done, holds, ndjson, part, refusal, says, shown
 from wire_kit import status, whole
 
 from lollms_client import LollmsClient
@@ -32,13 +32,6 @@ PNG = base64.b64encode(b"\x89PNG rest of it").decode()
 def _no_settings_of_this_machine(monkeypatch):
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     monkeypatch.delenv("OLLAMA_API_KEY", raising=False)
-
-
-@pytest.fixture
-def ollama():
-    made = OllamaServer()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ HELLO = ChatRequest([{"role": "user", "content": "hello"}])
 
 
 @pytest.fixture
-def ollama():
-    made = OllamaServer()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def bound(ollama):
     every: list[OllamaBinding] = []
 

@@ -7,7 +7,6 @@ import json
 import ollama_kit
 import pytest
 import wire_kit
-from ollama_kit import OllamaServer
 from wire_kit import USAGE, delta, events, fragment
 
 from lollms_client import LollmsClient, LollmsLLMBinding
@@ -24,13 +23,6 @@ def tag(level: str) -> str:
 def profile(**facts) -> dict:
     made = {"name": "p", "binding_profile_name": "master", "model_name": "toy", "is_default": True, **facts}
     return {"llm_model_profiles": [made]}
-
-
-@pytest.fixture
-def ollama():
-    made = OllamaServer()
-    yield made
-    made.close()
 
 
 def openai_client(server, config=None, **more) -> LollmsClient:

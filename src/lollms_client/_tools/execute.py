@@ -181,6 +181,8 @@ def _carried_out(order: Order, arguments: dict[str, Any], warnings: list[str], c
     if outcome != "done":
         return _unfinished(name, outcome, order.ends_with_deadline)
     answer: dict[str, Any] = without_secrets(result)
+    if not order.trusted and "prompt_injection" in answer:  # CONTRACT A17: what steers the model comes from whom the host trusts
+        answer["output"] = {"output": answer.get("output"), "prompt_injection": answer.pop("prompt_injection")}
     if warnings:
         answer["warnings"] = [*warnings, *_list(answer.get("warnings"))]
     return answer
