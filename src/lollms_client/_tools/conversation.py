@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from typing import Any
 
+from .._http.cancel import cancellable_by, nested_token
 from ..errors import LollmsError, ToolError
 from .calls import RunningCall
 from .channel import Channel
@@ -128,18 +129,25 @@ class Conversation:
     def _in_thread(self, message: dict[str, Any]) -> tuple[Any, ...]:
         """Answers in a thread of its own, so that the deadline of the tool holds while the host's object works."""
         found: list[tuple[Any, ...]] = []
-        done = threading.Event()
+        done, (given_up, untie) = threading.Event(), nested_token()
         context = copy_context()
 
         def work() -> None:
             try:
-                found.append(context.run(self._answer, message))
+                with cancellable_by(given_up):
+                    found.append(self._answer(message))
             finally:
                 done.set()
 
-        threading.Thread(target=work, name=f"lollms-host-of-{self._call.name}", daemon=True).start()
-        while not done.is_set():
-            done.wait(self._clock())
+        threading.Thread(target=context.run, args=(work,), name=f"lollms-host-of-{self._call.name}", daemon=True).start()
+        try:
+            while not done.is_set():
+                done.wait(self._clock())
+        except Over:
+            given_up.cancel()  # what the host asks of a model for the tool
+            raise
+        finally:
+            untie()
         if not found:
             raise EOFError
         return found[0]

@@ -1,7 +1,8 @@
 """Calls in pool threads: each in its own working directory, with a deadline, cancellable for its caller.
 
 A Python thread cannot be ended from outside. When a deadline passes or a caller gives up, the caller goes on and the thread is
-left to finish by itself; the pool takes a new one, and `still_running` names the old one until it has really ended.
+left to finish by itself; the pool takes a new one, and `still_running` names the old one until it has really ended. What it has
+asked of a model meanwhile is cancelled.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any, Literal
 
+from .._http.cancel import nested_token, surround
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
 from .cores import Core, core_of_caller
@@ -33,7 +35,10 @@ POLL_SECONDS = 0.05
 class _Job:
     """One function to run, and the lock that opens when it has ended."""
 
-    __slots__ = ("abandoned", "call", "context", "core", "done", "ended", "error", "function", "started", "value", "workspace")
+    __slots__ = (
+        "abandoned", "call", "context", "core", "done", "ended", "error", "function", "given_up", "started", "untie", "value",
+        "workspace",
+    )  # fmt: skip
 
     def __init__(self, function: Callable[[], Any], workspace: str, call: RunningCall, context: Context) -> None:
         self.core: Core | None = None
@@ -41,6 +46,7 @@ class _Job:
         self.workspace = workspace
         self.call = call
         self.context = context
+        self.given_up, self.untie = nested_token()
         self.abandoned = self.started = self.ended = False  # changed under the pool's lock once a caller may look at them
         self.value: Any = None
         self.error: BaseException | None = None
@@ -56,6 +62,7 @@ class _Job:
 
     def _in_context(self) -> Any:
         CURRENT.set(self.call)
+        surround(self.given_up)
         return self.function()
 
 
@@ -138,7 +145,8 @@ class _Pool:
             job.abandoned = True
             if job.started:
                 self.abandoned.add(job)
-            return True
+        job.given_up.cancel()
+        return True
 
     def begins(self, job: _Job) -> bool:
         """Notes that a lane comes to a job; False when its caller has left already, so that it must not start any more."""
@@ -220,6 +228,7 @@ def run_in_thread(
         _pool.abandon(job)
         raise
     finally:
+        job.untie()
         if core is not None:
             core.free()
     if outcome != "done":

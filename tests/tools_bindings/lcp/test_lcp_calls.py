@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from lollms_client import LollmsClient
 from lollms_client.errors import ConfigurationError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
+from lollms_client.testing import Reply, ScriptedLLM
 from lollms_client.tools_bindings import lcp as lcp_module
 from lollms_client.tools_bindings.lcp import LCPBinding
 from tests.processes import until
@@ -412,6 +414,37 @@ def test_a_library_with_its_own_thread_keeps_what_belongs_to_a_thread(library, l
         counts = list(pool.map(lambda n: binding.execute_tool("tool_add", {"n": n})["output"], range(12)))
     assert sorted(counts) == list(range(1, 13))
     assert binding.execute_tool("tool_close", {})["success"] is True
+
+
+class Watched(ScriptedLLM):
+    """A model of which is known when its answer came to an end."""
+
+    def __init__(self, script):
+        super().__init__(script)
+        self.ended = threading.Event()
+
+    def stream(self, request, cancel=None):
+        try:
+            yield from super().stream(request, cancel)
+        finally:
+            self.ended.set()
+
+
+@pytest.mark.parametrize("isolation", ["", 'TOOL_ISOLATION = "process"'])
+@pytest.mark.parametrize("how", ["late", "cancelled"])
+def test_what_a_tool_asks_of_a_model_ends_with_its_call(library, lcp, isolation, how):
+    library("asks", f"{isolation}\ndef tool_ask(lollms_client_instance=None): return lollms_client_instance.generate_text('x')")
+    client, cancelled = LollmsClient(), threading.Event()
+    client.llm = Watched([Reply(["word "] * 10_000, delay=0.01)])
+    binding = lcp()
+    if how == "cancelled":
+        threading.Thread(target=lambda: (until(lambda: client.llm.requests), cancelled.set()), daemon=True).start()
+    result = binding.execute_tool(
+        "tool_ask", {}, lollms_client_instance=client, timeout=3.0 if how == "late" else 60.0, cancelled=cancelled
+    )
+    assert result["status_code"] == (504 if how == "late" else 499)
+    until(client.llm.ended.is_set, seconds=10)
+    until(lambda: "tool_ask" not in binding.still_running())
 
 
 @BOTH
