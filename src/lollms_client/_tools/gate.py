@@ -65,9 +65,9 @@ class Pending:
 Decision = Allow | Reject | Pending
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GateCall:
-    """A call that wants to run.
+    """A call that wants to run. Made once for every call, and not frozen: that would double what making it costs.
 
     Attributes:
         name: The tool.

@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from lollms_client import LollmsClient
+from lollms_client._tools.calls import RunningCall
+from lollms_client._tools.threads import run_in_thread
 from lollms_client.errors import ConfigurationError
 from lollms_client.lollms_tools_binding import LollmsToolBinding
 from lollms_client.testing import Reply, ScriptedLLM
@@ -529,46 +530,28 @@ def test_a_tool_has_the_hosts_objects_wherever_it_runs(library, lcp, isolation):
         assert lcp(isolation=isolation).execute_tool("tool_host", {}, lollms_client_instance=lock)["output"] is True
 
 
-def test_a_whole_call_costs_at_most_eighty_microseconds_also_among_a_thousand_tools(library, lcp):
-    library("noop", "def tool_noop(query: str, limit: int = 10, ratio: float = 0.5):\n    return {'success': True, 'output': 1}")
+def test_a_call_costs_the_same_among_a_thousand_tools_and_a_few_times_a_handover_to_a_thread(library, lcp):
+    """The budget in microseconds is the benchmark's; here is what a busy or slow machine does not change."""
+    path = library(
+        "noop", "def tool_noop(query: str, limit: int = 10, ratio: float = 0.5):\n    return {'success': True, 'output': 1}"
+    )
     for part in range(10):
         many = "".join(f"def tool_fn_{part}_{n}(a: int = {n}): return {n}\n" for n in range(100))
         library(f"many_{part}", many)
-    binding = lcp()
-    assert len(binding.discovered_tools) == 1001
+    crowd, alone = lcp(), lcp(tools_folders=None, tool_files=[path])
+    assert (len(crowd.discovered_tools), len(alone.discovered_tools)) == (1001, 1)
     arguments = {"query": "hello", "limit": 5, "ratio": 0.25}
-    best, handoff = float("inf"), float("inf")
-    with _echo() as ping:
-        for _ in range(30):  # in turn, so that other work on the machine slows both
-            handoff = min(handoff, _timed(ping, 50))
-            best = min(best, _timed(lambda: binding.execute_tool("tool_noop", arguments), 50))
-    assert best < 80e-6 or best < 5 * handoff, (
-        "at most 80 µs; on a busy machine, five times what handing a call to a thread costs"
-    )
-
-
-@contextmanager
-def _echo():
-    """A function that wakes another thread and waits for its answer: the floor of every call in a thread of its own."""
-    wake, done, go_on = threading.Lock(), threading.Lock(), [True]
-    wake.acquire()
-    done.acquire()
-
-    def echo():
-        while go_on[0]:
-            wake.acquire()
-            done.release()
-
-    def ping():
-        wake.release()
-        done.acquire()
-
-    thread = threading.Thread(target=echo)
-    thread.start()
-    yield ping
-    go_on[0] = False
-    ping()
-    thread.join(20)
+    contestants = {
+        "crowd": lambda: crowd.execute_tool("tool_noop", arguments),
+        "alone": lambda: alone.execute_tool("tool_noop", arguments),
+        "handover": lambda: run_in_thread(lambda: None, str(path.parent), RunningCall("noop"), 600.0),
+    }
+    best = dict.fromkeys(contestants, float("inf"))
+    for _ in range(30):  # in turn, so that other work on the machine slows all of them
+        for name, call in contestants.items():
+            best[name] = min(best[name], _timed(call, 50))
+    assert best["crowd"] < 1.5 * best["alone"]
+    assert best["alone"] < 4 * best["handover"]
 
 
 def _timed(work, times):

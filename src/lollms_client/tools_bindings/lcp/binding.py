@@ -48,7 +48,7 @@ PROMPT_SECONDS = 10.0
 _numbers = count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Place:
     """Where and how one call runs."""
 
