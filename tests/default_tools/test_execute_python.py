@@ -428,6 +428,15 @@ def test_a_session_keeps_variables_imports_and_functions_between_calls(python):
     assert "NameError" in run("x")["error"], "a call without session knows nothing of it"
 
 
+@confined
+def test_what_a_session_puts_where_git_would_trust_it_stands_elsewhere_before_the_call_returns(python, tmp_path):
+    run = python("safe")
+    said = run("import os\nos.makedirs('made/.git/hooks')\nopen('made/.git/hooks/pre-commit', 'w')", session=True)["output"]
+    assert "'made/.git' was made by the program" in said
+    assert not list(tmp_path.rglob(".git"))
+    assert "was made" not in run("1", session=True)["output"]
+
+
 def test_an_error_in_a_session_leaves_its_variables(python):
     run = python()
     run("x = 1", session=True)

@@ -223,6 +223,45 @@ mkdir -p .git/objects .git/refs; echo 'ref: refs/heads/main' > .git/HEAD
 printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch %s/planted.txt; false\\n' "$W_HOME" > .git/config
 chmod 555 .
 """, check="git_outside", control=True),
+    _sh("make repositories further down, and close their folders against being looked into", """
+for at in sub sub/deep; do
+    mkdir -p $at/.git/objects $at/.git/refs; echo 'ref: refs/heads/main' > $at/.git/HEAD
+    printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch %s/planted.txt; false\\n' "$W_HOME" > $at/.git/config
+done
+chmod 311 sub/deep sub
+""", check="git_outside", control=True),
+    _sh("make a repository further down with nothing but a hook", """
+mkdir -p sub/.git/objects sub/.git/refs sub/.git/hooks; echo 'ref: refs/heads/main' > sub/.git/HEAD
+printf '[core]\\n\\trepositoryformatversion = 0\\n' > sub/.git/config
+printf '#!/bin/sh\\ntouch %s/planted.txt\\n' "$W_HOME" > sub/.git/hooks/pre-commit; chmod 755 sub/.git/hooks/pre-commit
+""", check="git_outside", control=True),
+    _py("hide a repository behind very many folders", """
+for number in range(5000):
+    os.mkdir(f'decoy-{number}')
+os.makedirs('sub/deep/.git/objects'); os.makedirs('sub/deep/.git/refs')
+open('sub/deep/.git/HEAD', 'w').write('ref: refs/heads/main')
+with open('sub/deep/.git/config', 'w') as config:
+    config.write('[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch ' + W['home'] + '/planted.txt; false\\n')
+""", check="git_outside", control=True),
+    _sh("have a repository lie under another name", """
+mkdir -p sub store/objects store/refs; echo 'ref: refs/heads/main' > store/HEAD; echo 'gitdir: ../store' > sub/.git
+printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch %s/planted.txt; false\\n' "$W_HOME" > store/config
+""", check="git_outside", control=True),
+    _sh("make a bare repository whose parts lie elsewhere", """
+mkdir -p store/objects store/refs; echo 'ref: refs/heads/main' > HEAD; echo store > commondir
+printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = %s\\n\\tbare = false\\n\\tfsmonitor = touch %s/planted.txt; false\\n' \\
+    "$PWD" "$W_HOME" > store/config
+""", check="git_outside"),
+    _sh("have a repository follow the settings in another file", """
+mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/HEAD
+printf '[core]\\n\\trepositoryformatversion = 0\\n[Include] path = ../more\\n' > sub/.git/config
+printf '[core]\\n\\tfsmonitor = touch %s/planted.txt; false\\n' "$W_HOME" > sub/more
+""", check="git_outside", control=True),
+    _sh("hide a program in a setting behind harmless ones", """
+mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/HEAD
+printf '[core]\\n\\trepositoryformatversion = 0\\n[remote "[core]"]\\n\\turl = y\\n[CORE]fsmonitor="touch %s/planted.txt; false"\\n' \\
+    "$W_HOME" > sub/.git/config
+""", check="git_outside", control=True),
     _py("nest folders so deep that nobody can remove them", """
 for folder in (os.environ['TMPDIR'],):
     os.chdir(folder)

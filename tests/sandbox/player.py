@@ -245,8 +245,10 @@ def check_git_outside(world: World, workspace: Path, private: list[str], told: d
     """What a person does next; a planted file is seen by the picture of the outside."""
     settings = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CEILING_DIRECTORIES": str(world.base)}
     who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["status"], ["add", "-A"], [*who, "commit", "-q", "--allow-empty", "-m", "x"]):
-        subprocess.run(["git", *words], cwd=workspace, env=settings, check=False, capture_output=True)
+    for folder in (workspace, workspace / "sub", workspace / "sub" / "deep"):
+        if folder.is_dir():
+            for words in (["status"], ["add", "-A"], [*who, "commit", "-q", "--allow-empty", "-m", "x"]):
+                subprocess.run(["git", *words], cwd=folder, env=settings, check=False, capture_output=True)
     return []
 
 

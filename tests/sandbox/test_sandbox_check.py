@@ -31,7 +31,7 @@ def test_what_nothing_confines_does_not_hold():
     assert not held["nothing outside the workspace can be written, removed or given another mode"]
     assert not held["no server of this machine can be reached"]
     assert not held["no program can be started"]
-    assert not held["no repository that it made stays under its name"]
+    assert not held["no repository with a hook that it made stays under its name"]
     assert held["a program ends at its deadline"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -29,11 +31,19 @@ def names(paths, folder: Path) -> list[str]:
 
 def test_repositories_are_found_at_any_depth_and_in_every_form(made, tmp_path):
     policy = made(
-        ".git/config", "one/.git/config", "a/b/c/tree/.git", "bare.git/HEAD", "bare.git/objects/", "bare.git/refs/", "x/HEAD"
+        ".git/config",
+        "one/.git/config",
+        "a/b/c/tree/.git",
+        "bare.git/HEAD",
+        "bare.git/objects/",
+        "bare.git/refs/",
+        "x/HEAD",
+        "y/HEAD",
+        "y/commondir",
     )
     found = look(policy)
     assert names(found.protected, tmp_path) == [".git", "a/b/c/tree/.git", "one/.git"]
-    assert names(found.heads, tmp_path) == ["bare.git/HEAD"]
+    assert names(found.bare, tmp_path) == ["bare.git", "y"]
 
 
 def test_environments_are_found_at_any_depth_and_behind_links(made, tmp_path):
@@ -52,6 +62,8 @@ def test_nothing_is_looked_for_behind_links_to_folders_nor_where_nobody_works(ma
 def test_nearer_folders_go_first_where_there_are_very_many(made, tmp_path):
     policy = made(*(f"many/{n}/" for n in range(MOST_FOLDERS)), "near/.git/config", "many/5/.git/config")
     assert "near/.git" in names(look(policy).protected, tmp_path)
+    found = look(policy)
+    assert (found.folders, found.whole) == (MOST_FOLDERS, False)
     assert look(policy, 1).protected == []
 
 
@@ -61,3 +73,19 @@ def test_what_is_to_stay_is_frozen_and_of_links_what_they_lead_to(made, tmp_path
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / ".git").symlink_to("/etc")
     assert names(frozen(policy), tmp_path) == ["env", "one/.git", "true"]
+
+
+def test_of_a_bare_repository_all_stays_but_in_the_top_only_what_later_programs_trust(made, tmp_path):
+    bare = [f"{top}{name}" for top in ("", "b.git/") for name in ("HEAD", "objects/", "refs/", "config", "hooks/")]
+    assert names(frozen(made(*bare)), tmp_path) == ["b.git", "config", "hooks"]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
+def test_closed_folders_are_opened_but_for_those_that_are_to_stay(made, tmp_path):
+    policy = made("mine/.git/config", "theirs/deep/.git/config")
+    for folder in ("mine", "theirs/deep", "theirs"):
+        (tmp_path / folder).chmod(0o311)
+    found = look(policy)
+    assert names(found.closed, tmp_path) == ["mine", "theirs"]
+    assert names(look(policy, stay_closed=[str(tmp_path / "mine")]).protected, tmp_path) == ["theirs/deep/.git"]
+    assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o311

@@ -6,7 +6,7 @@ Source: bwrap(1).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .mechanisms import readable
@@ -15,7 +15,9 @@ from .policy import Policy
 __all__ = ["command"]
 
 
-def command(policy: Policy, private: str, launcher: str, frozen: Iterable[str]) -> list[str]:
+def command(
+    policy: Policy, private: str, launcher: str, frozen: Iterable[str], pinned: Iterable[str], links: Mapping[str, str]
+) -> list[str]:
     """What stands before the launcher's own command line.
 
     Args:
@@ -23,6 +25,8 @@ def command(policy: Policy, private: str, launcher: str, frozen: Iterable[str]) 
         private: Its private temporary folder.
         launcher: The launcher's file.
         frozen: What lies in writable folders and is to be read only.
+        pinned: Folders above that, which are to stay where they are: what is mounted cannot be moved.
+        links: Other paths of the policy's folders, which hold links, and where they lead.
     """
     argv = [
         shutil.which("bwrap") or "bwrap",
@@ -44,10 +48,13 @@ def command(policy: Policy, private: str, launcher: str, frozen: Iterable[str]) 
             argv += ["--symlink", link, path]
         else:
             argv += ["--ro-bind", path, path]
-    for path in (*policy.writable, private):
+    for path in (*policy.writable, private, *pinned):
         argv += ["--bind", path, path]
     for path in frozen:
         argv += ["--ro-bind", path, path]
+    for path, true in links.items():
+        if not any(Path(folder) in Path(path).parents for folder in (*policy.writable, *policy.readable)):  # there it is already
+            argv += ["--symlink", true, path]
     return [*argv, "--ro-bind", launcher, launcher, "--remount-ro", "/", "--clearenv", "--"]
 
 

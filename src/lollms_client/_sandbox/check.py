@@ -207,6 +207,7 @@ def _late(mechanism: str, place: _Place) -> Proof:
 
 
 def _repository(mechanism: str, place: _Place) -> Proof:
-    _run(mechanism, place, "os.makedirs('.git/hooks')")
-    left = os.path.lexists(place.workspace / ".git")
-    return Proof("no repository that it made stays under its name", not left, "a .git stands in the workspace" if left else "")
+    plant = "for at in ('.git', 'below/.git'): os.makedirs(at + '/hooks'); open(at + '/hooks/pre-commit', 'w').close()"
+    _run(mechanism, place, plant)
+    left = [name for name in (".git", "below/.git") if os.path.lexists(place.workspace / name)]
+    return Proof("no repository with a hook that it made stays under its name", not left, ", ".join(left))

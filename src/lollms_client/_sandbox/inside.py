@@ -13,6 +13,7 @@ from __future__ import annotations
 import _signal as signal  # type: ignore[import-not-found]
 import _socket as socket
 import ctypes
+import errno
 import marshal
 import os
 import resource
@@ -28,7 +29,8 @@ _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
-_SYS_MOUNT_SETATTR, _AT_RECURSIVE, _ATTR_RDONLY, _ATTR_NOSUID = 442, 0x8000, 1, 2
+_SYS_MOUNT_SETATTR, _AT_RECURSIVE, _AT_EMPTY_PATH, _ATTR_RDONLY, _ATTR_NOSUID = 442, 0x8000, 0x1000, 1, 2
+_SYS_OPEN_TREE, _OPEN_TREE_CLONE, _SYS_MOVE_MOUNT, _MOVE_BY_DESCRIPTORS = 428, 1, 429, 0x44
 _SYS_LANDLOCK, _SYS_SECCOMP = 444, {"x86_64": 317, "aarch64": 277}
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
 _SET_SECUREBITS, _CAPBSET_DROP, _ROOT_IS_NOBODY, _CAPABILITY_VERSION = 28, 24, 0xEF, 0x20080522
@@ -155,18 +157,44 @@ def mount_view(order: dict[str, Any]) -> None:
     _set_attributes("/", _ATTR_RDONLY | _ATTR_NOSUID, 0)  # file rules say nothing about modes, owners and times
     for path in order["writable"]:
         _set_attributes(path, 0, _ATTR_RDONLY)
-    for path in order["frozen"]:
-        _check(mount(path, path, "", _MS_BIND | _MS_REC), f"a frozen {path}")
-        _set_attributes(path, _ATTR_RDONLY, 0)
+    for path, device, inode, *_ in order["pinned"]:
+        cover(path, device, inode, 0)
+    for path, device, inode, *_ in order["frozen"]:
+        cover(path, device, inode, _ATTR_RDONLY)
 
 
-def _set_attributes(path: str, more: int, less: int) -> None:
+def cover(path: str, device: int, inode: int, attributes: int) -> None:
+    """Mounts a thing over itself: so it cannot be moved, nor changed where it is read only. It may be moved at this moment."""
+    at = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    found = os.fstat(at)
+    if (found.st_dev, found.st_ino) != (device, inode):
+        raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
+    flags = ctypes.c_uint(_AT_EMPTY_PATH | _AT_RECURSIVE | _OPEN_TREE_CLONE)
+    view = _check(libc.syscall(_SYS_OPEN_TREE, ctypes.c_int(at), b"", flags), f"a view of {path}")
+    _set_attributes("", attributes, 0, view)
+    moved = libc.syscall(_SYS_MOVE_MOUNT, ctypes.c_int(view), b"", ctypes.c_int(at), b"", ctypes.c_uint(_MOVE_BY_DESCRIPTORS))
+    _check(moved, f"a mount at {path}")
+    os.close(view)
+    os.close(at)
+
+
+def check_cover(order: dict[str, Any]) -> None:
+    """Where somebody else mounted by path: whether it was these very things."""
+    for path, *known in (*order["pinned"], *order["frozen"]):
+        found, above = os.lstat(path), os.lstat(os.path.dirname(path))
+        if [found.st_dev, found.st_ino, above.st_dev, above.st_ino] != known:
+            raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
+    for path, *_ in order["frozen"]:
+        if not os.statvfs(path).f_flag & os.ST_RDONLY:
+            raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
+
+
+def _set_attributes(path: str, more: int, less: int, at: int = -100) -> None:
     """Changes a mount and all below it."""
     attributes = struct.pack("=QQQQ", more, less, 0, 0)
-    done = libc.syscall(
-        _SYS_MOUNT_SETATTR, -100, path.encode(), ctypes.c_uint(_AT_RECURSIVE), attributes, ctypes.c_size_t(len(attributes))
-    )
-    _check(done, f"a mount at {path}")
+    flags = ctypes.c_uint(_AT_RECURSIVE | (_AT_EMPTY_PATH if at >= 0 else 0))
+    size = ctypes.c_size_t(len(attributes))
+    _check(libc.syscall(_SYS_MOUNT_SETATTR, ctypes.c_int(at), path.encode(), flags, attributes, size), f"a mount at {path}")
 
 
 def _bound_processes(most: int) -> None:
@@ -274,6 +302,8 @@ def confine_outside(order: dict[str, Any]) -> None:
             become_init(order)
         if order["namespaces"] & _NEWNS:
             mount_view(order)
+    else:
+        check_cover(order)
     if not order["namespaces"] & _NEWPID:
         libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         stay_above(order)

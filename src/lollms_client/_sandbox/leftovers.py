@@ -1,48 +1,70 @@
 """What a confined program leaves behind: its temporary folder, and what a later program outside would trust.
 
 A program that runs in the workspace afterwards, unconfined, takes a repository's hooks and settings for the person's own. So what
-was made under such a name is set aside. All of it happens when no process of the confined program is left.
+was made under such a name is set aside, when no process of the confined program is left; others may still run there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
 import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from .beneath import make_accessible, opened_parent
 from .policy import Policy
-from .standing import Standing, look
+from .repositories import as_git_makes_it
+from .standing import MOST_FOLDERS, MOST_NEW_FOLDERS, Standing, look
 
 __all__ = ["Trusted", "remove", "set_aside", "trusted"]
 
+_MOST_NOTES = 5
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-Trusted = dict[str, tuple[object, ...]]
-"""What later programs trust, by its path: what tells it from another thing of that name."""
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """What later programs trust, before a confined one runs.
+
+    Attributes:
+        things: Path -> what tells it from another thing of that name; a repository without a `.git` is its folder.
+        closed: Folders that could not be looked into.
+        folders: How many could; None for not all of them.
+    """
+
+    things: Mapping[str, tuple[object, ...]]
+    closed: frozenset[str] = frozenset()
+    folders: int | None = 0
 
 
-def trusted(policy: Policy, standing: Standing) -> Trusted:
-    """What lies in writable folders and is trusted by later programs.
+def trusted(standing: Standing) -> Trusted:
+    """What is trusted of what stands in writable folders.
 
     A confined program cannot put another thing in the place of what is frozen, but it can move what lies above it, and links.
 
     Args:
-        policy: The policy.
         standing: What stands there.
     """
     links = [path for path in standing.environments if Path(path).is_symlink()]
-    return {**{path: _identity(path) for path in (*standing.protected, *links)}, **dict.fromkeys(standing.heads, ())}
+    things = {path: _identity(path) for path in (*standing.protected, *links)}
+    for path in standing.bare:  # where it is the top of a workspace, it can still be given other settings in this way
+        things[path] = (*_identity(path), os.path.lexists(f"{path}/commondir"))
+    return Trusted(things, frozenset(standing.closed), standing.folders if standing.whole else None)
 
 
 def _identity(path: str) -> tuple[object, ...]:
     """What tells a thing from another one; of a link that is where it leads, and what lies there."""
-    found = os.lstat(path)
-    if stat.S_ISLNK(found.st_mode):
-        return str(Path(path).readlink()), _lies_at(Path(path))
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            return str(Path(path).readlink()), _lies_at(Path(path))
+    except OSError:  # gone since it was found
+        return (None,)
     return found.st_dev, found.st_ino
 
 
@@ -54,36 +76,80 @@ def _lies_at(path: Path) -> tuple[int, int] | None:
 
 
 def set_aside(policy: Policy, before: Trusted) -> list[str]:
-    """Gives what was made under a trusted name another name, and makes links anew that were there; a sentence about each."""
-    for folder in policy.writable:
-        with contextlib.suppress(OSError):
-            mode = stat.S_IMODE(Path(folder).stat().st_mode)
-            if mode & stat.S_IRWXU != stat.S_IRWXU:  # the program may have closed its own workspace against us
-                Path(folder).chmod(mode | stat.S_IRWXU)
-    now = trusted(policy, look(policy, 1))
-    now.update((path, _identity(path)) for path in before.keys() - now.keys() if before[path] and os.path.lexists(path))
-    notes = [_aside(path) for path in sorted(now) if now[path] != before.get(path)]
-    for path, known in before.items():
-        if known and isinstance(target := known[0], str) and not os.path.lexists(path):
-            link = Path(path)
-            if _lies_at(link.parent / target) == known[1]:  # else it would lead to what the program made
-                with contextlib.suppress(OSError):
-                    link.symlink_to(target)
-                    notes.append(f"{link.name} is the link again that it was.")
-    return notes
+    """Gives what was made under a trusted name another name, and makes links anew that were there; a sentence about each.
+
+    What was only moved stays, and so does a repository in which nothing of the program's would ever run.
+    """
+    old = before.things
+    after = look(policy, MOST_FOLDERS if before.folders is None else before.folders + MOST_NEW_FOLDERS, before.closed)
+    now = dict(trusted(after).things)
+    now.update((path, _identity(path)) for path in old.keys() - now.keys() if os.path.lexists(path))
+    moved = {known for known in old.values() if isinstance(known[0], int)}
+    notes = []
+    for path, found in sorted(now.items()):
+        is_bare = path in after.bare
+        if found == old.get(path) or found in moved or ((is_bare or Path(path).name == ".git") and as_git_makes_it(path)):
+            continue
+        notes.append(_aside(f"{path}/HEAD" if is_bare else path, _top(path, policy), found))
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"So it was with {len(notes) - _MOST_NOTES} others."]
+    if before.folders is not None and not after.whole:
+        notes.append(f"The program made more than {MOST_NEW_FOLDERS:,} folders: trust no repository among those further down.")
+    return notes + [note for path, known in old.items() if (note := _link_again(path, known, policy))]
 
 
-def _aside(path: str) -> str:
-    """Gives a thing another name; a sentence about it."""
-    name = Path(path).name
-    aside = next(
-        a for n in itertools.count() if not os.path.lexists(a := f"{path}.made-by-confined-program{f'-{n}' if n else ''}")
-    )
+def _top(path: str, policy: Policy) -> str:
+    """The writable folder that a path lies in."""
+    return max((one for one in policy.writable if f"{path}/".startswith(f"{one.rstrip('/')}/")), key=len)
+
+
+def _aside(path: str, top: str, known: tuple[object, ...]) -> str:
+    """Gives a thing, or the `HEAD` in it, another name; a sentence about it."""
+    said = f"{os.path.relpath(path, top)!r:.200}"  # as the program named it, so not for a terminal as it is
     try:
-        Path(path).rename(aside)
+        try:
+            other = _rename(path, top, known)
+        except PermissionError:  # the program closed the folder
+            make_accessible(top, str(Path(path).parent))
+            other = _rename(path, top, known)
     except OSError as error:
-        return f"{name} was made by the program and could not be set aside ({error}): trust nothing in it."
-    return f"{name} was made by the program and stands now as {Path(aside).name}."
+        return f"{said} was made by the program and could not be set aside ({error.strerror}): trust nothing in it."
+    return f"{said} was made by the program and stands there as {other!r} now."
+
+
+def _rename(path: str, top: str, known: tuple[object, ...]) -> str:
+    with opened_parent(top, path) as (at, name):
+        seen = [os.stat(one, dir_fd=at, follow_symlinks=False) for one in (name, ".")]
+        if isinstance(known[0], int) and known[:2] not in [(one.st_dev, one.st_ino) for one in seen]:
+            raise FileNotFoundError(errno.ESTALE, "something moved it meanwhile")
+        other = next(one for one in _other_names(name) if not _is_there(at, one))
+        os.rename(name, other, src_dir_fd=at, dst_dir_fd=at)
+        return other
+
+
+def _other_names(name: str) -> Iterator[str]:
+    yield f"{name}.made-by-confined-program"
+    yield from (f"{name}.made-by-confined-program-{n}" for n in itertools.count(1))
+
+
+def _is_there(at: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _link_again(path: str, known: tuple[object, ...], policy: Policy) -> str:
+    """Makes a link anew that was taken away; a sentence about it, "" where there is nothing to do."""
+    if not isinstance(target := known[0], str) or os.path.lexists(path):
+        return ""
+    if _lies_at(Path(path).parent / target) != known[1]:  # it would lead to what the program made
+        return ""
+    with contextlib.suppress(OSError), opened_parent(_top(path, policy), path) as (at, name):
+        os.symlink(target, name, dir_fd=at)
+        return f"{name!r} is the link again that it was."
+    return ""
 
 
 def remove(folder: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
 import platform
 import shutil
@@ -23,8 +24,8 @@ from .policy import Policy, python_folders
 from .standing import Standing, look
 
 __all__ = [
-    "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "lacks", "readable",
-    "unkept",
+    "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "lacks", "pinned",
+    "readable", "unkept", "without_links",
 ]  # fmt: skip
 
 ORDER = ("bubblewrap", "landlock", "seatbelt")
@@ -182,8 +183,16 @@ def readable(policy: Policy) -> tuple[list[str], list[str]]:
     return programs, _there(SYSTEM_FILES)
 
 
+def without_links(policy: Policy) -> tuple[Policy, dict[str, str]]:
+    """A policy whose folders go by their true paths, and those that went by another: path -> true path."""
+    named = (*policy.writable, *policy.readable)
+    links = {path: true for path in named if (true := os.path.realpath(path)) != path.rstrip("/")}
+    writable, readable = (tuple(os.path.realpath(one) for one in paths) for paths in (policy.writable, policy.readable))
+    return replace(policy, writable=writable, readable=readable), links
+
+
 def frozen(policy: Policy, standing: Standing | None = None) -> list[str]:
-    """What lies in writable folders and may be read only: what is protected, and environments of Python, ours above all.
+    """What lies in writable folders and may be read only: repositories, and environments of Python, ours above all.
 
     Args:
         policy: The policy.
@@ -193,14 +202,34 @@ def frozen(policy: Policy, standing: Standing | None = None) -> list[str]:
         return []
     standing = standing or look(policy)
     ours = [one for one in python_folders() if _is_within(one, policy.writable)]
-    named = (*standing.protected, *ours, *standing.environments)
+    bare = itertools.chain.from_iterable(_of_bare(one, policy.writable) for one in standing.bare)
+    named = (*standing.protected, *ours, *standing.environments, *bare)
     return _there(filter(None, (_to_freeze(one, policy.writable) for one in named)))
+
+
+def pinned(policy: Policy, kept: Iterable[str]) -> list[str]:
+    """The folders between a writable one and what is frozen in it, outer ones first: they stay where they are.
+
+    Where a program could move them, it could have what they hold seem to be elsewhere while another one is being confined.
+
+    Args:
+        policy: The policy, without links.
+        kept: What is frozen.
+    """
+    tops = {Path(folder) for folder in policy.writable}
+    above = {str(one) for path in kept for one in Path(path).parents if not tops.isdisjoint(one.parents)}
+    return sorted(above)
+
+
+def _of_bare(repository: str, writable: Iterable[str]) -> list[str]:
+    """What of a repository without a `.git` is closed: all of it, or in the top of a workspace what later programs trust."""
+    if repository not in writable:
+        return [repository]
+    return [one for name in ("config", "hooks") if os.path.lexists(one := str(Path(repository, name)))]
 
 
 def _to_freeze(path: str, writable: Iterable[str]) -> str:
     """A path that can be frozen: a link cannot, but what it leads to; "" where that is out of reach anyway."""
-    if not Path(path).is_symlink():
-        return path
     target = os.path.realpath(path)
     return target if _is_within(target, writable) else ""
 

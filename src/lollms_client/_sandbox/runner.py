@@ -8,6 +8,7 @@ output, answers for held calls and watches the clock.
 from __future__ import annotations
 
 import contextlib
+import errno
 import marshal
 import os
 import select
@@ -43,6 +44,9 @@ _TICK = 0.1  # seconds between two looks at whether the caller gave up
 _LONGEST_WORD = (1 << 17) - 1  # bytes, of one argument or one variable (execve(2))
 _DRAIN = 0.5  # seconds for the last words of what was ended
 _STATUS = struct.Struct("=ii")
+_STAYS = (
+    "Repositories, Python environments and the folders above them stay where they are; files are copied between them, not moved."
+)
 _UNCONFINED = Mechanism("none", True)
 _LINUX = sys.platform.startswith("linux")
 OnOutput = Callable[[str], None]
@@ -91,7 +95,7 @@ def run(
     with _private_folder() as private:
         running = _Run([program, *argv[1:]], policy, cwd, _chosen(mechanism), private)
         running.start(stdin, Path(private))
-        return _with_notes(running, lambda: running.watch(ask, cancelled, on_output), policy)
+        return _with_notes(running, lambda: running.watch(ask, cancelled, on_output))
 
 
 class Program:
@@ -143,7 +147,7 @@ class Program:
                 running.start(b"", Path(private), pass_fds)
                 self._running = running
                 self._begun.set()
-                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, self._on_output), policy)
+                self._outcome = _with_notes(running, lambda: running.watch(ask, self._stop, self._on_output))
         except BaseException as error:  # noqa: BLE001 - told to whoever starts it, or waits for it
             self._error = error
         finally:
@@ -165,6 +169,14 @@ class Program:
         if self._running is not None:
             self._running.ask_again()
 
+    def set_aside(self) -> list[str]:
+        """Does by now what is done at its end: what it made under a name that later programs trust gets another name.
+
+        Returns:
+            A sentence about each.
+        """
+        return self._running.set_aside() if self._running is not None else []
+
     def end(self) -> None:
         """Ends it and all that it started."""
         self._stop.set()
@@ -172,11 +184,16 @@ class Program:
 
 @contextlib.contextmanager
 def _private_folder() -> Iterator[str]:
-    private = tempfile.mkdtemp(prefix="lollms-run-")
+    private = os.path.realpath(tempfile.mkdtemp(prefix="lollms-run-"))
     try:
         yield private
     finally:
         remove(private)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
 
 
 def _found(argv: Sequence[str], policy: Policy) -> str:
@@ -230,12 +247,20 @@ class _Run:
     """One program on its way."""
 
     def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
+        policy, self._links = mechanisms.without_links(policy)
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
         if unkept := mechanisms.unkept(mechanism, policy):
             raise NoConfinementError(f"landlock: {unkept}")
         standing = look(policy)
         self._frozen = mechanisms.frozen(policy, standing)
-        self.trusted = trusted(policy, standing)
+        self._pinned = mechanisms.pinned(policy, self._frozen)
+        try:
+            self._known = {
+                one: (one, *_identity(one), *_identity(str(Path(one).parent))) for one in (*self._pinned, *self._frozen)
+            }
+        except FileNotFoundError as error:
+            raise SandboxError(f"Another program changed the workspace at this moment ({error.filename}). Try again.") from error
+        self._trusted = trusted(standing)
         self._kept = Kept(policy.caps.output_chars)
         self._supervisor: Supervisor | None = None
         self._waited = 0.0
@@ -243,7 +268,7 @@ class _Run:
         self._failure = b""  # what the launcher says that hindered it
         self._group: Group | None = None
         self._starved = self._crowded = False  # it ran out of memory; it was refused a process
-        self.confined = mechanism.name != "none"
+        self._confined = mechanism.name != "none"
 
     # ---- the start ------------------------------------------------------------------------------------------------------------
 
@@ -289,7 +314,7 @@ class _Run:
             return group
         from .bubblewrap import command
 
-        return [*group, *command(self._policy, self._private, _LAUNCHER, self._frozen)]
+        return [*group, *command(self._policy, self._private, _LAUNCHER, self._frozen, self._pinned, self._links)]
 
     def _around(self) -> list[str]:
         """The program that confines itself and becomes ours, where a launcher's own steps cannot."""
@@ -314,7 +339,8 @@ class _Run:
             "environment": environment,
             "namespaces": mechanism.namespaces,
             "own_proc": mechanism.own_proc,
-            "frozen": self._frozen,
+            "pinned": [self._known[path] for path in self._pinned] if mounts else [],
+            "frozen": [self._known[path] for path in self._frozen] if mounts else [],
             "file_rules": mechanism.name == "landlock",
             "readable": programs,
             "seen": [*files, *(["/proc"] if mechanism.own_proc else [])],
@@ -390,6 +416,10 @@ class _Run:
         else:
             self._failure += said
 
+    def set_aside(self) -> list[str]:
+        """Gives what was made under a trusted name another name; a sentence about each."""
+        return set_aside(self._policy, self._trusted) if self._confined and self._policy.keep_protected else []
+
     def ask_again(self) -> None:
         """Forgets what was decided about attempts."""
         if self._supervisor is not None:
@@ -443,18 +473,20 @@ class _Run:
         text, cut = self._kept.text()
         code, left = None, 0
         if status is not None:
-            if self._failure or (status[0] == -1 and self._supervisor is None and self.confined):
+            if self._failure or (status[0] == -1 and self._supervisor is None and self._confined):
                 said = self._failure[1:].decode("utf-8", "replace") or text.strip()
                 raise SandboxError(f"The confinement ({self._mechanism.name}) could not be set up: {said}")
             code, left = (os.waitstatus_to_exitcode(status[0]) if status[0] != -1 else -signal.SIGKILL), status[1]
         attempts = tuple(self._supervisor.attempts.values()) if self._supervisor is not None else ()
         if self._starved and not ended and code != 0:
             ended = "memory"
-        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, self._notes(ended), seconds)
+        return Outcome(code, text, cut, attempts, ended, left, self._mechanism.name, self._notes(ended, text), seconds)
 
-    def _notes(self, ended: str) -> tuple[str, ...]:
-        """What the control group has to tell besides why the program ended."""
+    def _notes(self, ended: str, text: str) -> tuple[str, ...]:
+        """What there is to tell besides why the program ended."""
         caps, notes = self._policy.caps, []
+        if (self._pinned or self._frozen) and any(os.strerror(one) in text for one in (errno.EBUSY, errno.EXDEV)):
+            notes.append(_STAYS)
         if self._crowded:
             notes.append(f"It may have {caps.processes} processes, and was refused another one.")
         if self._starved and ended != "memory":
@@ -464,12 +496,11 @@ class _Run:
         return tuple(notes)
 
 
-def _with_notes(running: _Run, watch: Callable[[], Outcome], policy: Policy) -> Outcome:
+def _with_notes(running: _Run, watch: Callable[[], Outcome]) -> Outcome:
     """What was made under a trusted name is set aside, however the watch ends: no later program takes it for a person's."""
     notes: list[str] = []
     try:
         outcome = watch()
     finally:
-        if running.confined and policy.keep_protected:
-            notes = set_aside(policy, running.trusted)
+        notes = running.set_aside()
     return replace(outcome, notes=(*outcome.notes, *notes))

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .beneath import make_accessible
 from .policy import Policy
 
-__all__ = ["MOST_FOLDERS", "Standing", "look"]
+__all__ = ["MOST_FOLDERS", "MOST_NEW_FOLDERS", "Standing", "look"]
 
-MOST_FOLDERS = 2000
+MOST_FOLDERS = 2_000
 """Folders that are looked into, of each writable one."""
+
+MOST_NEW_FOLDERS = 50_000
+"""Folders more that are looked into when a program has run; making them cost it more than looking does."""
 
 _PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 """Where nobody works, and which hold very many folders."""
 
-_BARE = frozenset({"HEAD", "objects", "refs"})
-"""What makes a folder a repository without a `.git`, whose settings git then follows."""
+_PARTS = frozenset({"objects", "refs"})
+"""With a `HEAD` they make a folder a repository without a `.git`, whose settings git follows; `commondir` can lead to them."""
 
 
 @dataclass(slots=True)
@@ -34,48 +38,54 @@ class Standing:
     Attributes:
         protected: What has a protected name: a repository's `.git`, folder, file or link.
         environments: Folders that are environments of Python, links to some among them.
-        heads: The `HEAD` of folders that are repositories without a `.git`.
+        bare: Folders that are repositories without a `.git`.
+        closed: Folders that could not be looked into.
+        folders: How many could.
+        whole: Whether there are no more.
     """
 
     protected: list[str] = field(default_factory=list)
     environments: list[str] = field(default_factory=list)
-    heads: list[str] = field(default_factory=list)
+    bare: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    folders: int = 0
+    whole: bool = True
 
 
-def look(policy: Policy, most: int = MOST_FOLDERS) -> Standing:
+def look(policy: Policy, most: int = MOST_FOLDERS, stay_closed: Collection[str] | None = None) -> Standing:
     """Looks through the writable folders of a policy.
 
     Args:
         policy: The policy.
         most: How many folders of each are looked into; 1 for the top alone.
+        stay_closed: Closed folders that stay so, while others are opened: a program may have closed what it made. None for all.
     """
     found = Standing()
     for folder in policy.writable:
         deeper = [str(Path(folder, name)) for name in policy.protected if "/" in name]
         found.protected += [path for path in deeper if os.path.lexists(path)]
-        for at, names in _walk(folder, policy.protected, most):
-            found.protected += [str(Path(at, name)) for name in policy.protected if name in names]
-            if "pyvenv.cfg" in names and at != folder:
-                found.environments.append(at)
-            if ".git" in policy.protected and names >= _BARE:
-                found.heads.append(str(Path(at, "HEAD")))
+        _look_through(folder, policy.protected, most, stay_closed, found)
     return found
 
 
-def _walk(top: str, closed: Iterable[str], most: int) -> Iterator[tuple[str, set[str]]]:
-    """Folders with the names in them, nearer ones first. Protected folders, environments and links are not gone into."""
-    ahead, passed_over, seen = deque([top]), {*closed, *_PASSED_OVER}, 0
-    while ahead and seen < most:
+def _look_through(top: str, names_of: Collection[str], most: int, stay_closed: Collection[str] | None, found: Standing) -> None:
+    """Nearer folders first. Protected folders, environments and links are not gone into."""
+    ahead, passed_over, last = deque([top]), {*names_of, *_PASSED_OVER}, found.folders + most
+    while ahead:
+        if found.folders == last:
+            found.whole = False
+            return
         at = ahead.popleft()
-        seen += 1
-        try:
-            with os.scandir(at) as entries:
-                inside = list(entries)
-        except OSError:
+        if (inside := _inside(top, at, stay_closed)) is None:
+            found.closed.append(at)
             continue
+        found.folders += 1
         names = {entry.name for entry in inside}
-        yield at, names
+        found.protected += [f"{at}/{name}" for name in names_of if name in names]
+        if ".git" in names_of and "HEAD" in names and (names >= _PARTS or "commondir" in names):
+            found.bare.append(at)
         if "pyvenv.cfg" in names and at != top:
+            found.environments.append(at)
             continue
         for entry in inside:
             if entry.name in passed_over:
@@ -83,4 +93,17 @@ def _walk(top: str, closed: Iterable[str], most: int) -> Iterator[tuple[str, set
             if entry.is_dir(follow_symlinks=False):
                 ahead.append(entry.path)
             elif entry.is_symlink() and os.path.isfile(f"{entry.path}/pyvenv.cfg"):  # noqa: PTH113 - often
-                yield entry.path, {"pyvenv.cfg"}
+                found.environments.append(entry.path)
+
+
+def _inside(top: str, folder: str, stay_closed: Collection[str] | None) -> list[os.DirEntry[str]] | None:
+    """What lies in a folder, None where that cannot be had."""
+    try:
+        if not os.access(folder, os.R_OK | os.X_OK):
+            if stay_closed is None or folder in stay_closed:
+                return None
+            make_accessible(top, folder)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return None

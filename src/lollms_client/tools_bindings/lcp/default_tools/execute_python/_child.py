@@ -139,7 +139,9 @@ class Child:
             ended = self._converse(talk, cancelled)
             if ended or not script.session:
                 return self._finish(talk, ended)
-            return talk.result("")
+            result = talk.result("")
+            result.notes += self._program.set_aside()
+            return result
         except BaseException:
             self.end()
             raise
