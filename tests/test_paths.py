@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lollms_client import _paths
-from lollms_client._paths import TEMPORARY, Workspace, clear_temporary
+from lollms_client._paths import Workspace
+from lollms_client._writing import TEMPORARY, clear_temporary
 from lollms_client.errors import LollmsError, OutsideWorkspaceError, PathError
 
 
@@ -605,3 +606,119 @@ def test_a_link_that_appears_between_the_look_and_the_opening_is_not_followed(tm
             with pytest.raises(OutsideWorkspaceError):
                 workspace.open("f", mode)
     assert (tmp_path / "secret").read_text() == "secret"
+
+
+# ---- what is kept --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def projects(tmp_path, way):
+    """A workspace with repositories of every form and an environment of Python."""
+    top = tmp_path / "workspace"
+    for repository in (".git", "sub/.git", "b.git", "true"):
+        for part in ("hooks", "objects", "refs"):
+            (top / repository / part).mkdir(parents=True)
+        (top / repository / "HEAD").write_text("ref: refs/heads/main")
+        (top / repository / "config").write_text("[core]")
+    (top / ".venv" / "lib").mkdir(parents=True)
+    (top / ".venv" / "pyvenv.cfg").write_text("home = /usr")
+    for link, target in (("linked", ".git"), ("deep", "sub/.git/hooks"), ("tree", "true"), ("env", ".venv/lib")):
+        (top / link).symlink_to(target)
+    (top / "worktree").mkdir()
+    (top / "worktree" / ".git").write_text("gitdir: ../true")
+    (top / "nearly").mkdir()
+    (top / "nearly" / "HEAD").write_text("x")
+    (top / "nearly" / "objects").mkdir()
+    (top / "half").mkdir()
+    (top / "half" / "objects").mkdir()
+    (top / "half" / "refs").mkdir()
+    return top
+
+
+def picture(top: Path) -> list[tuple[str, bytes | str]]:
+    return [
+        (str(p), str(p.readlink()) if p.is_symlink() else p.read_bytes() if p.is_file() else "") for p in sorted(top.rglob("*"))
+    ]
+
+
+KEPT = [
+    ".git/config", ".git/hooks/pre-commit", ".git/new/hook", "sub/.git/config", "linked/config", "linked/new/file", "deep/pre-commit",
+    "sub/../.git/config", "tree/config", "true/hooks/x", "b.git/config", "b.git/hooks/x", "worktree/.git", "nearly/.git", "new/.git/config",
+    ".GIT/config", ".venv/lib/evil.pth", ".venv/pyvenv.cfg", "env/sitecustomize.py", "nearly/refs", "nearly/refs/x", "nearly/commondir",
+    "half/HEAD",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", KEPT)
+def test_what_other_programs_trust_is_read_and_never_changed(projects, path):
+    before = picture(projects)
+    with Workspace(projects) as workspace:
+        for change in (
+            lambda: workspace.write(path, b"evil"),
+            lambda: workspace.open(path, "w", parents=True),
+            lambda: workspace.open(path, "a", parents=True),
+            lambda: workspace.open(path, "r+"),
+            lambda: workspace.mkdir(path),
+            lambda: workspace.rename("half/objects", path),
+            lambda: workspace.refuse_kept(path) or workspace.write(path, b""),
+        ):
+            with pytest.raises((PathError, FileNotFoundError), match=r"only its own programs change it|No such file"):
+                change()
+    assert picture(projects) == before
+
+
+@pytest.mark.parametrize("path", [".git", ".git/config", "linked/config", "sub/.git", "b.git/HEAD", ".venv/lib", "worktree/.git"])
+def test_what_other_programs_trust_is_neither_moved_nor_removed(projects, path):
+    before = picture(projects)
+    with Workspace(projects) as workspace:
+        with pytest.raises(PathError, match="only its own programs change it"):
+            workspace.rename(path, "elsewhere")
+        with pytest.raises(PathError, match="only its own programs change it"):
+            workspace.remove(path)
+        assert workspace.kind(path)
+    assert picture(projects) == before
+
+
+def test_all_else_is_changed_as_ever_beside_repositories_and_environments(projects):
+    (projects / "pyvenv.cfg").write_text("")  # a workspace may be an environment as a whole
+    with Workspace(projects) as workspace:
+        for path in (
+            ".gitignore",
+            ".github/flow.yml",
+            "sub/code.py",
+            "worktree/code.py",
+            "half/x",
+            "nearly/objects/x",
+            "HEAD",
+            "x/refs/y",
+        ):
+            assert workspace.write(path, b"new")
+        workspace.rename("sub", "moved")
+        workspace.remove("worktree")
+        assert read(workspace, "linked/config") == "[core]"
+    with Workspace(projects, keeps=False) as workspace:
+        assert not workspace.write(".git/config", b"[user]")
+
+
+def test_our_own_home_in_a_workspace_is_out_of_reach(tmp_path, way, monkeypatch):
+    top = tmp_path / "workspace"
+    (top / "ours" / "deep").mkdir(parents=True)
+    (top / "ours" / "config.yaml").write_text("key: secret")
+    (top / "sub").mkdir()
+    (top / "link").symlink_to("ours/deep")
+    monkeypatch.setenv("LOLLMS_HOME", str(top / "ours"))
+    with Workspace(top) as workspace:
+        for path in ("ours/config.yaml", "ours", "ours/new", "link/new", "link", "sub/../ours/config.yaml", str(top / "ours")):
+            for reach in (workspace.open, workspace.resolve, workspace.stat, workspace.scan, workspace.remove):
+                if path == "link" and reach == workspace.remove:
+                    continue
+                with pytest.raises(OutsideWorkspaceError, match="no tool reaches it"):
+                    reach(path)
+            if path not in ("ours", "link"):
+                with pytest.raises(OutsideWorkspaceError, match="no tool reaches it"):
+                    workspace.write(path, b"")
+        with pytest.raises(OutsideWorkspaceError, match="no tool reaches it"):
+            workspace.write("link/new/file", b"")
+        assert [entry.path for entry in workspace.walk()] == ["link", "ours", "sub"]
+    assert (top / "ours" / "config.yaml").read_text() == "key: secret"
+    assert names(top / "ours" / "deep") == []

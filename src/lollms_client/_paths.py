@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import stat as st
 import sys
@@ -20,9 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias
 
+from lollms_client._kept import GIT, belongs_to, identity, is_beneath, makes_repository
+from lollms_client._writing import TEMPORARY, temporary
 from lollms_client.errors import OutsideWorkspaceError, PathError
 
-__all__ = ["TEMPORARY", "Entry", "Workspace", "clear_temporary", "home"]
+__all__ = ["Entry", "Workspace", "home"]
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -32,9 +35,6 @@ _MAX_NAME = 16_384  # characters of a whole path; the kernel says what it thinks
 _RETRIES = 20  # how often an opening starts anew because a link appeared under its hands
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # to pass through
 _LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # to see what is in it
-TEMPORARY = ".lollms-writing-"
-"""What the name of a file begins with that is being written, or was when its process was killed. Nothing shows such files."""
-_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {
     st.S_IFREG: "file",
     st.S_IFDIR: "folder",
@@ -121,23 +121,26 @@ class Workspace:
     Args:
         root: The folder; a link to a folder will do. Relative to the working directory of the calling thread.
         create: Make the folder where it is missing.
+        keeps: Whether repositories and Python environments in it stay as they are, because other programs trust them.
 
     Raises:
         OSError: The folder cannot be opened.
 
-    Its methods raise OutsideWorkspaceError for a path that leads outside, PathError for a name that can be none and for pipes,
-    sockets and devices, and OSError as the system does, with the path as the caller gave it.
+    Its methods raise OutsideWorkspaceError for a path that leads outside, PathError for a name that can be none, for pipes,
+    sockets and devices, and for a change of what is kept, and OSError as the system does, with the path as the caller gave it.
 
     Source: tool guide §10.1, CONTRACT A10.
     """
 
-    def __init__(self, root: StrPath = ".", *, create: bool = False) -> None:
+    def __init__(self, root: StrPath = ".", *, create: bool = False, keeps: bool = True) -> None:
+        self._keeps = keeps
         folder = Path(root).absolute()
         if create:
             folder.mkdir(parents=True, exist_ok=True)
         self.root = str(folder)
         self._fd = os.open(self.root, _FOLDER)
-        self._identity = _identity(os.fstat(self._fd))
+        self._identity = identity(os.fstat(self._fd))
+        self._ours = _home_beneath(self.root)
 
     def close(self) -> None:
         """Let go of the folder. May be called twice."""
@@ -215,8 +218,9 @@ class Workspace:
         """
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         name = _name(path)
+        reach = self._to_change if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) else self._at
         for _ in range(_RETRIES):
-            with self._at(name, create=parents) as place:
+            with reach(name, create=parents) as place:
                 found = place.found()
                 if found is not None and not st.S_ISLNK(found.st_mode):
                     _demand_file(found, name)
@@ -264,7 +268,9 @@ class Workspace:
                 elif (name := entry.path.rpartition("/")[2]) not in skip:
                     yield entry
                     inner = _enter_to_list(name, folders[-1]) if len(pending) < min(depth, _MAX_DEPTH) else -1
-                    if inner >= 0:
+                    if inner >= 0 and identity(os.fstat(inner)) == self._ours:
+                        os.close(inner)
+                    elif inner >= 0:
                         folders.append(inner)
                         pending.append(iter(_entries(inner, entry.path + "/")))
         finally:
@@ -287,9 +293,9 @@ class Workspace:
         Returns:
             True where the file is new.
         """
-        with self._at(path, create=parents) as place:
+        with self._to_change(path, create=parents) as place:
             mode = place.mode_to_keep()
-            fresh, descriptor = _temporary(place)
+            fresh, descriptor = temporary(place.descriptor, place.name)
             with os.fdopen(descriptor, "wb") as file:  # which keeps it locked until it has the name that it is for
                 try:
                     file.write(data)
@@ -305,7 +311,7 @@ class Workspace:
 
     def mkdir(self, path: StrPath, *, parents: bool = True) -> bool:
         """Make a folder. Returns False where it was there already."""
-        with self._at(path, create=parents) as place:
+        with self._to_change(path, create=parents) as place:
             try:
                 os.mkdir(place.name, dir_fd=place.descriptor)
             except FileExistsError:
@@ -321,9 +327,9 @@ class Workspace:
             FileExistsError: Something stands at the destination.
         """
         self.refuse_root(source)
-        with self._at(source, follow=False) as old:
+        with self._to_change(source, follow=False) as old:
             old.stat()
-            with self._at(destination, follow=False, create=parents) as new:
+            with self._to_change(destination, follow=False, create=parents) as new:
                 if new.found() is not None:
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(destination))
                 os.rename(old.name, new.name, src_dir_fd=old.descriptor, dst_dir_fd=new.descriptor)
@@ -331,7 +337,7 @@ class Workspace:
     def remove(self, path: StrPath) -> None:
         """Delete a file, a folder with everything in it, or a link (never what it leads to)."""
         self.refuse_root(path)
-        with self._at(path, follow=False) as place:
+        with self._to_change(path, follow=False) as place:
             if st.S_ISDIR(place.stat().st_mode):
                 import shutil
 
@@ -339,11 +345,16 @@ class Workspace:
             else:
                 os.unlink(place.name, dir_fd=place.descriptor)
 
+    def refuse_kept(self, path: StrPath) -> None:
+        """Raise where `path` may not be changed: PathError for what is kept, OutsideWorkspaceError for what no tool reaches."""
+        with contextlib.suppress(FileNotFoundError), self._to_change(path):
+            pass
+
     def refuse_root(self, path: StrPath) -> None:
         """Raise PathError where `path` is the workspace itself, which is neither moved nor deleted."""
         with self._at(path, follow=False) as place:
             found = place.found()
-            if found is not None and _identity(found) == self._identity:
+            if found is not None and identity(found) == self._identity:
                 raise PathError(f"{_name(path)!r} is the workspace itself, which cannot be moved or deleted.")
 
     # -- naming ------------------------------------------------------------------------------------------------------------
@@ -361,6 +372,8 @@ class Workspace:
         found = root.joinpath(*self._parts(path)).resolve()
         if not found.is_relative_to(root):
             raise _outside(_name(path))
+        if self._ours is not None and found.is_relative_to(home().resolve()):
+            raise _private(_name(path))
         return found
 
     # -- the walk ----------------------------------------------------------------------------------------------------------
@@ -373,6 +386,16 @@ class Workspace:
             follow: Follow a link that stands at the last name, so that the place returned holds none.
             create: Make missing folders on the way.
         """
+        place = self._reach(path, follow=follow, create=create)
+        if self._ours is not None:
+            found = place.found()
+            if (found is not None and identity(found) == self._ours) or is_beneath(place.descriptor, self._ours, self._identity):
+                os.close(place.descriptor)
+                raise _private(place.path)
+        return place
+
+    def _reach(self, path: StrPath, *, follow: bool, create: bool) -> _Place:
+        """The same, wherever it leads below the root."""
         name = _name(path)
         parts = self._parts(name)
         if create:
@@ -388,6 +411,40 @@ class Workspace:
             if not isinstance(error, OutsideWorkspaceError):
                 error.filename = name
             raise
+
+    def _to_change(self, path: StrPath, *, follow: bool = True, create: bool = False) -> _Place:
+        """As `_at`, where what stands there is about to be changed.
+
+        Raises:
+            PathError: It is kept as it is.
+        """
+        name = _name(path)
+        if self._keeps and GIT in map(str.casefold, self._parts(name)):  # before a folder is made on the way
+            raise _kept(name, "a repository")
+        place = self._at(name, follow=follow, create=create)
+        try:
+            self._demand_free(place.descriptor, place.name, name)
+        except BaseException:
+            os.close(place.descriptor)
+            raise
+        return place
+
+    def _demand_free(self, folder: int, name: str, path: str) -> None:
+        """Refuse to change a name in an open folder where that is kept."""
+        if not self._keeps:
+            return
+        if name.casefold() == GIT or makes_repository(folder, name):
+            raise _kept(path, "a repository")
+        if owner := belongs_to(folder, self._identity):
+            raise _kept(path, owner)
+
+    def _make_folder(self, folder: int, name: str, path: str) -> None:
+        """Make a folder on the way to something."""
+        if self._ours is not None and is_beneath(folder, self._ours, self._identity):
+            raise _private(path)
+        self._demand_free(folder, name, path)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
 
     def _quick(self, parts: list[str]) -> int:
         """The folder of a path by one system call, -1 where the walk has to do it."""
@@ -417,7 +474,7 @@ class Workspace:
                     os.close(trail.pop()[0])
                     continue
                 if pending:
-                    target = _enter(trail, name, create=create)
+                    target = _enter(trail, name, functools.partial(self._make_folder, path=path) if create else None)
                 else:
                     target = _link_target(here, name) if follow else None
                     if target is None:
@@ -467,7 +524,7 @@ class Workspace:
         head, tail = absolute, ""
         while True:
             try:
-                if _identity(Path(head or "/").stat()) == self._identity:
+                if identity(Path(head or "/").stat()) == self._identity:
                     return tail
             except OSError:
                 pass
@@ -482,20 +539,17 @@ class Workspace:
             return os.open(place.name, _LISTING, dir_fd=place.descriptor)
 
 
-def _enter(trail: list[tuple[int, str]], name: str, *, create: bool) -> str | None:
-    """Step into a folder, or return where the link of that name leads."""
+def _enter(trail: list[tuple[int, str]], name: str, make: Callable[[int, str], None] | None) -> str | None:
+    """Step into a folder, which `make` makes where it is missing, or return where the link of that name leads."""
     if len(trail) > _MAX_DEPTH:
         raise OSError(errno.ENAMETOOLONG, f"The path goes down more than {_MAX_DEPTH} folders")
     here = trail[-1][0]
     try:
         inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
     except FileNotFoundError:
-        if not create:
+        if make is None:
             raise
-        try:
-            os.mkdir(name, dir_fd=here)
-        except FileExistsError:
-            pass
+        make(here, name)
         inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
     except OSError as error:
         # A link, by the name that this system has for it under these flags.
@@ -538,97 +592,8 @@ def _entries(folder: int, prefix: str) -> list[Entry]:
     return found
 
 
-# -- files that are being written ----------------------------------------------------------------------------------------------
-
-
-def clear_temporary(path: StrPath) -> bool:
-    """Remove what a killed process left of its writing.
-
-    Args:
-        path: A file whose name begins with TEMPORARY.
-
-    Returns:
-        Whether it is gone; one that is still being written, by whatever process, stays.
-    """
-    folder, _, name = os.fspath(path).rpartition("/")
-    try:
-        descriptor = os.open(folder or "/", _FOLDER)
-    except OSError:
-        return False
-    try:
-        return _clear(descriptor, name)
-    finally:
-        os.close(descriptor)
-
-
-def _temporary(place: _Place) -> tuple[str, int]:
-    """A new file beside the one that is written, locked for as long as it is open; its name and its descriptor.
-
-    It has one name for each file, so that whoever writes that file next finds what a killed process left. Where somebody else is
-    writing it right now, it gets a name of its own.
-    """
-    import zlib
-
-    name = f"{TEMPORARY}{zlib.crc32(os.fsencode(place.name)):08x}"
-    for _ in range(_RETRIES):
-        try:
-            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=place.descriptor)
-        except FileExistsError:
-            if not _clear(place.descriptor, name):
-                name = f"{TEMPORARY}{os.urandom(8).hex()}"
-            continue
-        _lock(descriptor, wait=True)
-        if _is_at(descriptor, name, place.descriptor):
-            return name, descriptor
-        os.close(descriptor)  # it was taken for a left-over before it was locked
-    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), place.name)
-
-
-def _clear(folder: int, name: str) -> bool:
-    """Remove a left-over; False for what is locked, or is no file of ours."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FILE, dir_fd=folder)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    try:
-        if not st.S_ISREG(os.fstat(descriptor).st_mode) or not _lock(descriptor):
-            return False
-        if _is_at(descriptor, name, folder):  # else it was renamed to what it was written for
-            os.unlink(name, dir_fd=folder)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, *, wait: bool = False) -> bool:
-    """Lock a file until it is closed; False where somebody else has it, or where files cannot be locked."""
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(descriptor: int, name: str, folder: int) -> bool:
-    """Whether a file that is open still has its name."""
-    try:
-        return _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) == _identity(os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
 def _kind(mode: int) -> str:
     return _KINDS.get(st.S_IFMT(mode), "device")
-
-
-def _identity(about: os.stat_result) -> tuple[int, int]:
-    return about.st_dev, about.st_ino
 
 
 def _demand_file(about: os.stat_result, path: str) -> None:
@@ -670,6 +635,24 @@ def _refuse_climbing(parts: list[str], path: str) -> None:
         depth += -1 if part == ".." else 1
         if depth < 0:
             raise _outside(path)
+
+
+def _home_beneath(root: str) -> tuple[int, int] | None:
+    """Our own home folder, where it lies in a workspace: its settings hold keys, and its stores what persons decided."""
+    try:
+        place = os.path.realpath(home())
+        inside = f"{place}/".startswith(f"{os.path.realpath(root).rstrip('/')}/")
+        return identity(Path(place).stat()) if inside else None
+    except OSError:
+        return None
+
+
+def _private(path: str) -> OutsideWorkspaceError:
+    return OutsideWorkspaceError(f"{path!r} is this library's own, where keys and records of turns lie; no tool reaches it.")
+
+
+def _kept(path: str, owner: str) -> PathError:
+    return PathError(f"{path!r} belongs to {owner}, which other programs trust: only its own programs change it.")
 
 
 def _outside(path: str) -> OutsideWorkspaceError:

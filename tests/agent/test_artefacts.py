@@ -36,13 +36,13 @@ def patch(search: str, replace: str) -> str:
 
 
 @pytest.mark.req("CT-J.8")
-def test_an_artefact_becomes_a_file_by_either_name_and_one_that_leads_outside_is_refused(play, tmp_path):
+def test_an_artefact_becomes_a_file_by_either_name_and_one_that_leads_outside_or_is_kept_is_refused(play, tmp_path):
     model = ScriptedLLM(
         [
             file("src/a.py", CODE, type="code", language="python")
             + '<artefact title="b.md">\n# B\n</artefact>'
             + file("../out.txt", "no")
-            + file(".lollms/turns.db", "no"),
+            + file(".git/config", "no"),
             "Then not.",
         ],
         capabilities=TAGS,
@@ -56,11 +56,13 @@ def test_an_artefact_becomes_a_file_by_either_name_and_one_that_leads_outside_is
         ("src/a.py", 1, "created"),
         ("b.md", 1, "created"),
         ("../out.txt", 0, "failed"),
-        (".lollms/turns.db", 0, "failed"),
+        (".git/config", 0, "failed"),
     ]
     told = model.requests[1].messages[-1]["content"]
     assert "src/a.py was created (version 1" in told
     assert "'../out.txt' was not saved" in told
+    assert "'.git/config' was not saved: '.git/config' belongs to a repository" in told
+    assert not (work / ".git").exists()
     assert [a["name"] for a in played.end.artefacts] == ["src/a.py", "b.md"]
 
 

@@ -7,7 +7,7 @@ import sys
 
 from lollms_client import events as ev
 from lollms_client._agent.changes import changes, snapshot
-from lollms_client._paths import TEMPORARY
+from lollms_client._writing import TEMPORARY
 from lollms_client.testing import ScriptedLLM, ScriptedTools, call
 
 KILLED = """

@@ -404,3 +404,23 @@ def test_a_file_is_copied_and_nothing_is_overwritten(tools, ws, done, failed):
     assert "is a folder" in failed(tools.tool_copy_file("d", "e"))
     assert "Access outside the workspace is forbidden" in failed(tools.tool_copy_file("a.bin", "../x"))
     assert "Access outside the workspace is forbidden" in failed(tools.tool_copy_file("/etc/passwd", "x"))
+
+
+def test_repositories_are_changed_by_git_alone_but_at_full_access(load, ws, done, failed):
+    (ws / ".git" / "hooks").mkdir(parents=True)
+    (ws / "evil").write_text("x")
+    for level in ("safe", "full_access"):
+        tools = load("workspace_tools", autonomy_level=level)
+        answers = [
+            tools.tool_write_file(".git/hooks/pre-commit", "x"),
+            tools.tool_append_file(".git/config", "x"),
+            tools.tool_copy_file("evil", ".git/copy"),
+            tools.tool_make_directory(".git/rebase-merge"),
+            tools.tool_move_path("evil", ".git/moved"),
+        ]
+        for answer in answers:
+            if level == "safe":
+                assert "belongs to a repository" in failed(answer)
+            else:
+                done(answer)
+    assert (ws / ".git" / "moved").exists()

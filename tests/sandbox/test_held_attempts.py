@@ -279,6 +279,28 @@ def test_a_workspace_whose_path_holds_a_link_is_held_like_any_other_and_found_by
     assert sorted(one.name for one in workspace.glob("new*")) == ["new", "new-2", "new-3"]
 
 
+def test_our_own_home_in_a_workspace_is_empty_for_a_program(tmp_path, mechanism, monkeypatch):
+    ours = tmp_path / "deep" / "ours"
+    (ours / "turns").mkdir(parents=True)
+    (ours / "config.yaml").write_text("key: secret")
+    monkeypatch.setenv("LOLLMS_HOME", str(ours))
+    look = """
+        import os
+        print(os.listdir("deep/ours"))
+        for act in (lambda: open("deep/ours/config.yaml"), lambda: open("deep/ours/new", "w"), lambda: os.rename("deep", "away")):
+            try: act()
+            except OSError as error: print(error.strerror)
+    """
+    outcome = python(textwrap.dedent(look), tmp_path, mechanism)
+    assert outcome.output.splitlines() == ["[]", "No such file or directory", "Read-only file system", "Device or resource busy"]
+    policy = Policy(readable=(str(tmp_path),), environment=clean_environment())
+    outcome = run(
+        [sys.executable, "-I", "-c", "import os; print(os.listdir('deep/ours'))"], policy, cwd=str(tmp_path), mechanism=mechanism
+    )
+    assert outcome.output.strip() == "[]"
+    assert sorted(one.name for one in ours.iterdir()) == ["config.yaml", "turns"]
+
+
 def test_of_many_repositories_that_are_set_aside_a_few_are_named(tmp_path, mechanism):
     make = "import os\nfor n in range(9): os.makedirs(f'{n}\\x1b/.git/hooks'); open(f'{n}\\x1b/.git/hooks/x', 'w')"
     outcome = python(make, tmp_path, mechanism)

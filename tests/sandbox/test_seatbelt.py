@@ -76,6 +76,15 @@ def rules(place, **policy):
     return profile(whole, str(place / "private"), [PROGRAM])
 
 
+def test_our_own_home_in_the_workspace_is_neither_read_nor_written(place, monkeypatch):
+    ours = place / "work" / "ours"
+    ours.mkdir()
+    monkeypatch.setenv("LOLLMS_HOME", str(ours))
+    for operation in ("file-read-data", "file-write-create"):
+        assert not allows(rules(place), operation, str(ours / "config.yaml"))
+        assert allows(rules(place), operation, str(place / "work" / "file"))
+
+
 def test_everything_is_refused_that_is_not_named(place):
     assert read(rules(place))[:2] == [["version", "1"], ["deny", "default"]]
     for operation in ("mach-register", "iokit-open", "process-exec", "process-fork", "network-outbound", "file-link", "lsopen"):

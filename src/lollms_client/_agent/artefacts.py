@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._paths import Workspace
 from .._text.patch import PatchError, apply_patch, is_patch
-from ..errors import LollmsError, OutsideWorkspaceError, StoreError, TurnError
+from ..errors import LollmsError, StoreError, TurnError
 from ..events import ArtefactSaved, Event
-from .changes import OURS
 from .state import ArtefactBlock, OpenRound
 
 if TYPE_CHECKING:
@@ -137,8 +135,7 @@ def _version(turn: Turn, now: OpenRound, position: int, place: Workspace) -> Ver
     """A version that is not kept yet, and so has no number."""
     block = now.reply.artefacts[position]
     versions = turn.host.artefacts
-    if place.resolve(block.name).relative_to(Path(place.root).resolve()).parts[:1] == (OURS,):
-        raise OutsideWorkspaceError(f"{OURS!r} holds what is the host's own.")
+    place.refuse_kept(block.name)
     latest = versions.latest(block.name)
     there = _content(place, block.name)
     action, content = _new_content(block, there, latest, versions)

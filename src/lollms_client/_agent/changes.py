@@ -6,20 +6,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .._paths import TEMPORARY, clear_temporary
+from .._paths import home
+from .._writing import TEMPORARY, clear_temporary
 
-__all__ = ["OURS", "Snapshot", "changes", "snapshot"]
+__all__ = ["Snapshot", "changes", "snapshot"]
 
 Snapshot = dict[str, tuple[int, int]]
 """Relative path -> (size in bytes, modification time in ns)."""
 
 MAX_ENTRIES = 20_000
-OURS = ".lollms"
-"""The folder of a workspace in which we keep what is ours."""
 
 
 def snapshot(root: Path | None) -> Snapshot:
-    """Every file below a workspace, the host's own `.lollms` folder left out; at most 20,000 entries.
+    """Every file below a workspace, our own home folder left out; at most 20,000 entries.
 
     What a killed process left of a file that it was writing is no file of the workspace; it is removed on the way.
 
@@ -29,7 +28,7 @@ def snapshot(root: Path | None) -> Snapshot:
     out: Snapshot = {}
     if root is None:
         return out
-    pending = [str(root)]
+    pending, ours = [str(root)], str(home())
     base = len(str(root)) + 1
     while pending:
         try:
@@ -39,7 +38,7 @@ def snapshot(root: Path | None) -> Snapshot:
         with entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    pending.extend([entry.path] if entry.name != OURS else [])
+                    pending.extend([entry.path] if entry.path != ours else [])
                 elif entry.name.startswith(TEMPORARY):
                     clear_temporary(entry.path)
                 elif len(out) < MAX_ENTRIES:

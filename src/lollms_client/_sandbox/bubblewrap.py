@@ -6,26 +6,23 @@ Source: bwrap(1).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from .mechanisms import readable
+from .mechanisms import Inner, readable
 from .policy import Policy
 
 __all__ = ["command"]
 
 
-def command(
-    policy: Policy, private: str, launcher: str, frozen: Iterable[str], pinned: Iterable[str], links: Mapping[str, str]
-) -> list[str]:
+def command(policy: Policy, private: str, launcher: str, inner: Inner, links: Mapping[str, str]) -> list[str]:
     """What stands before the launcher's own command line.
 
     Args:
         policy: What the program may do.
         private: Its private temporary folder.
         launcher: The launcher's file.
-        frozen: What lies in writable folders and is to be read only.
-        pinned: Folders above that, which are to stay where they are: what is mounted cannot be moved.
+        inner: What is different about things in the policy's folders.
         links: Other paths of the policy's folders, which hold links, and where they lead.
     """
     argv = [
@@ -48,10 +45,12 @@ def command(
             argv += ["--symlink", link, path]
         else:
             argv += ["--ro-bind", path, path]
-    for path in (*policy.writable, private, *pinned):
+    for path in (*policy.writable, private, *inner.pinned):
         argv += ["--bind", path, path]
-    for path in frozen:
+    for path in inner.frozen:
         argv += ["--ro-bind", path, path]
+    for path in inner.hidden:
+        argv += ["--tmpfs", path, "--remount-ro", path]
     for path, true in links.items():
         if not any(Path(folder) in Path(path).parents for folder in (*policy.writable, *policy.readable)):  # there it is already
             argv += ["--symlink", true, path]

@@ -161,16 +161,22 @@ def mount_view(order: dict[str, Any]) -> None:
         cover(path, device, inode, 0)
     for path, device, inode, *_ in order["frozen"]:
         cover(path, device, inode, _ATTR_RDONLY)
+    for path, device, inode, *_ in order["hidden"]:
+        cover(path, device, inode, _ATTR_RDONLY, order["nothing"])
 
 
-def cover(path: str, device: int, inode: int, attributes: int) -> None:
-    """Mounts a thing over itself: so it cannot be moved, nor changed where it is read only. It may be moved at this moment."""
+def cover(path: str, device: int, inode: int, attributes: int, other: str = "") -> None:
+    """Mounts a thing over itself: so it cannot be moved, nor changed where it is read only. It may be moved at this moment.
+
+    `other` is an empty folder to be seen instead.
+    """
     at = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     found = os.fstat(at)
     if (found.st_dev, found.st_ino) != (device, inode):
         raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
     flags = ctypes.c_uint(_AT_EMPTY_PATH | _AT_RECURSIVE | _OPEN_TREE_CLONE)
-    view = _check(libc.syscall(_SYS_OPEN_TREE, ctypes.c_int(at), b"", flags), f"a view of {path}")
+    source = os.open(other, os.O_PATH | os.O_CLOEXEC) if other else at
+    view = _check(libc.syscall(_SYS_OPEN_TREE, ctypes.c_int(source), b"", flags), f"a view of {path}")
     _set_attributes("", attributes, 0, view)
     moved = libc.syscall(_SYS_MOVE_MOUNT, ctypes.c_int(view), b"", ctypes.c_int(at), b"", ctypes.c_uint(_MOVE_BY_DESCRIPTORS))
     _check(moved, f"a mount at {path}")
@@ -184,7 +190,7 @@ def check_cover(order: dict[str, Any]) -> None:
         found, above = os.lstat(path), os.lstat(os.path.dirname(path))
         if [found.st_dev, found.st_ino, above.st_dev, above.st_ino] != known:
             raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
-    for path, *_ in order["frozen"]:
+    for path, *_ in (*order["frozen"], *order["hidden"]):
         if not os.statvfs(path).f_flag & os.ST_RDONLY:
             raise OSError(errno.ESTALE, "another program changed the workspace at this moment", path)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._kept import GIT
 from .beneath import make_accessible, opened_parent
 from .policy import Policy
 from .repositories import as_git_makes_it
@@ -88,7 +89,7 @@ def set_aside(policy: Policy, before: Trusted) -> list[str]:
     notes = []
     for path, found in sorted(now.items()):
         is_bare = path in after.bare
-        if found == old.get(path) or found in moved or ((is_bare or Path(path).name == ".git") and as_git_makes_it(path)):
+        if found == old.get(path) or found in moved or ((is_bare or Path(path).name == GIT) and as_git_makes_it(path)):
             continue
         notes.append(_aside(f"{path}/HEAD" if is_bare else path, _top(path, policy), found))
     if len(notes) > _MOST_NOTES:

@@ -19,13 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .._paths import home
 from . import seccomp
 from .policy import Policy, python_folders
 from .standing import Standing, look
 
 __all__ = [
-    "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "lacks", "pinned",
-    "readable", "unkept", "without_links",
+    "SYSTEM_FILES", "SYSTEM_PROGRAMS", "Inner", "Mechanism", "agreed", "available", "best", "by_name", "frozen", "hidden",
+    "inner", "lacks", "pinned", "readable", "unkept", "without_links",
 ]  # fmt: skip
 
 ORDER = ("bubblewrap", "landlock", "seatbelt")
@@ -113,9 +114,13 @@ def agreed(policy: Policy) -> tuple[str | None, Policy]:
 
 def unkept(mechanism: Mechanism, policy: Policy) -> str:
     """What a mechanism cannot keep as it is though the policy demands it, as a clause; "" for nothing."""
-    if mechanism.name != "landlock" or mechanism.namespaces or not (kept := frozen(policy)):
+    if mechanism.name != "landlock" or mechanism.namespaces or not policy.keep_protected:
         return ""
-    return f"without namespaces nothing here keeps {Path(kept[0]).name} as it is"
+    if kept := frozen(policy):
+        return f"without namespaces nothing here keeps {Path(kept[0]).name} as it is"
+    if ours := hidden(policy):
+        return f"without namespaces nothing here hides {ours[0]}"
+    return ""
 
 
 def _works(mechanism: Mechanism) -> str:
@@ -183,6 +188,32 @@ def readable(policy: Policy) -> tuple[list[str], list[str]]:
     return programs, _there(SYSTEM_FILES)
 
 
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What is different about things in a policy's folders, as true paths.
+
+    Attributes:
+        frozen: They are read only.
+        pinned: They stay where they are: the folders above what is frozen or hidden, outer ones first.
+        hidden: There is nothing in them.
+    """
+
+    frozen: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+def inner(policy: Policy, standing: Standing) -> Inner:
+    """What is different in the folders of a policy without links.
+
+    Args:
+        policy: The policy.
+        standing: What stands there.
+    """
+    kept, ours = frozen(policy, standing), hidden(policy)
+    return Inner(tuple(kept), tuple(pinned(policy, [*kept, *ours])), tuple(ours))
+
+
 def without_links(policy: Policy) -> tuple[Policy, dict[str, str]]:
     """A policy whose folders go by their true paths, and those that went by another: path -> true path."""
     named = (*policy.writable, *policy.readable)
@@ -203,8 +234,19 @@ def frozen(policy: Policy, standing: Standing | None = None) -> list[str]:
     standing = standing or look(policy)
     ours = [one for one in python_folders() if _is_within(one, policy.writable)]
     bare = itertools.chain.from_iterable(_of_bare(one, policy.writable) for one in standing.bare)
+    ours += [own for own in (os.path.realpath(home()),) if _is_within(own, policy.writable) and not hidden(policy)]
     named = (*standing.protected, *ours, *standing.environments, *bare)
     return _there(filter(None, (_to_freeze(one, policy.writable) for one in named)))
+
+
+def hidden(policy: Policy) -> list[str]:
+    """What lies in the policy's folders and is not there for a program: our own home folder, with keys and records of turns.
+
+    Where this Python lies in there, it stays in sight, but for what a program could change.
+    """
+    ours = os.path.realpath(home())
+    inside = _is_within(ours, (*policy.writable, *policy.readable))
+    return [ours] if inside and Path(ours).is_dir() and not any(_is_within(one, [ours]) for one in python_folders()) else []
 
 
 def pinned(policy: Policy, kept: Iterable[str]) -> list[str]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from .._kept import GIT
+
 __all__ = ["Access", "Ask", "Attempt", "Caps", "Outcome", "Policy", "clean_environment", "python_folders"]
 
 Access = Literal["allow", "ask", "refuse"]
@@ -67,7 +69,7 @@ class Policy:
     programs: Access = "refuse"
     network: Access = "refuse"
     environment: Mapping[str, str] = field(default_factory=dict)
-    protected: tuple[str, ...] = (".git",)
+    protected: tuple[str, ...] = (GIT,)
     caps: Caps = field(default_factory=Caps)
     keep_protected: bool = True
 

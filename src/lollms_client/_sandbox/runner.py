@@ -252,12 +252,10 @@ class _Run:
         if unkept := mechanisms.unkept(mechanism, policy):
             raise NoConfinementError(f"landlock: {unkept}")
         standing = look(policy)
-        self._frozen = mechanisms.frozen(policy, standing)
-        self._pinned = mechanisms.pinned(policy, self._frozen)
+        self._inner = inner = mechanisms.inner(policy, standing)
         try:
-            self._known = {
-                one: (one, *_identity(one), *_identity(str(Path(one).parent))) for one in (*self._pinned, *self._frozen)
-            }
+            covered = (*inner.pinned, *inner.frozen, *inner.hidden)
+            self._known = {one: (one, *_identity(one), *_identity(str(Path(one).parent))) for one in covered}
         except FileNotFoundError as error:
             raise SandboxError(f"Another program changed the workspace at this moment ({error.filename}). Try again.") from error
         self._trusted = trusted(standing)
@@ -314,7 +312,7 @@ class _Run:
             return group
         from .bubblewrap import command
 
-        return [*group, *command(self._policy, self._private, _LAUNCHER, self._frozen, self._pinned, self._links)]
+        return [*group, *command(self._policy, self._private, _LAUNCHER, self._inner, self._links)]
 
     def _around(self) -> list[str]:
         """The program that confines itself and becomes ours, where a launcher's own steps cannot."""
@@ -339,11 +337,13 @@ class _Run:
             "environment": environment,
             "namespaces": mechanism.namespaces,
             "own_proc": mechanism.own_proc,
-            "pinned": [self._known[path] for path in self._pinned] if mounts else [],
-            "frozen": [self._known[path] for path in self._frozen] if mounts else [],
+            "pinned": self._covered(self._inner.pinned, mounts),
+            "frozen": self._covered(self._inner.frozen, mounts),
+            "hidden": self._covered(self._inner.hidden, mounts),
             "file_rules": mechanism.name == "landlock",
             "readable": programs,
             "seen": [*files, *(["/proc"] if mechanism.own_proc else [])],
+            "nothing": self._nothing(),
             "writable": [*policy.writable, self._private],
             "devices": list(mechanisms.DEVICES),
             "filter": filter_code.hex() if filter_code is not None else "",
@@ -355,6 +355,18 @@ class _Run:
             "limit_memory": _LINUX and self._group is None,
             "limit_processes": mounts,
         }
+
+    def _nothing(self) -> str:
+        """An empty folder, for what is hidden."""
+        if not self._inner.hidden:
+            return ""
+        made = Path(self._private, ".nothing")
+        made.mkdir(mode=0o500)
+        return str(made)
+
+    def _covered(self, paths: Sequence[str], mounts: bool) -> list[tuple[Any, ...]]:
+        """What is mounted over, and what tells that it is the very thing."""
+        return [self._known[path] for path in paths] if mounts else []
 
     # ---- the loop -------------------------------------------------------------------------------------------------------------
 
@@ -485,7 +497,7 @@ class _Run:
     def _notes(self, ended: str, text: str) -> tuple[str, ...]:
         """What there is to tell besides why the program ended."""
         caps, notes = self._policy.caps, []
-        if (self._pinned or self._frozen) and any(os.strerror(one) in text for one in (errno.EBUSY, errno.EXDEV)):
+        if self._inner.frozen and any(os.strerror(one) in text for one in (errno.EBUSY, errno.EXDEV)):
             notes.append(_STAYS)
         if self._crowded:
             notes.append(f"It may have {caps.processes} processes, and was refused another one.")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import SandboxError
-from .mechanisms import frozen
+from .mechanisms import frozen, hidden
 from .policy import Policy, python_folders
 
 __all__ = ["command", "profile"]
@@ -77,6 +77,7 @@ def profile(policy: Policy, private: str, programs: Sequence[str]) -> str:
         _rule("allow file-write*", _within(writable)),
         _rule("allow file-write-data", _exactly(_DEVICES)),
         _rule("deny file-write*", _within(_kept(policy))),
+        _rule("deny file-read* file-write*", _within(hidden(policy))),
         _rule("allow sysctl-read", [f"(sysctl-name-prefix {_quoted(name)})" for name in _SETTINGS]),
         _rule("allow mach-lookup", _services(_SERVICES)),
         *_program_rules(policy, programs),

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .._kept import ENVIRONMENT, GIT, is_repository
 from .beneath import make_accessible
 from .policy import Policy
 
@@ -26,9 +27,6 @@ MOST_NEW_FOLDERS = 50_000
 
 _PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 """Where nobody works, and which hold very many folders."""
-
-_PARTS = frozenset({"objects", "refs"})
-"""With a `HEAD` they make a folder a repository without a `.git`, whose settings git follows; `commondir` can lead to them."""
 
 
 @dataclass(slots=True)
@@ -82,9 +80,9 @@ def _look_through(top: str, names_of: Collection[str], most: int, stay_closed: C
         found.folders += 1
         names = {entry.name for entry in inside}
         found.protected += [f"{at}/{name}" for name in names_of if name in names]
-        if ".git" in names_of and "HEAD" in names and (names >= _PARTS or "commondir" in names):
+        if GIT in names_of and is_repository(names):
             found.bare.append(at)
-        if "pyvenv.cfg" in names and at != top:
+        if ENVIRONMENT in names and at != top:
             found.environments.append(at)
             continue
         for entry in inside:
@@ -92,7 +90,7 @@ def _look_through(top: str, names_of: Collection[str], most: int, stay_closed: C
                 continue
             if entry.is_dir(follow_symlinks=False):
                 ahead.append(entry.path)
-            elif entry.is_symlink() and os.path.isfile(f"{entry.path}/pyvenv.cfg"):  # noqa: PTH113 - often
+            elif entry.is_symlink() and os.path.isfile(f"{entry.path}/{ENVIRONMENT}"):  # noqa: PTH113 - often
                 found.environments.append(entry.path)
 
 

@@ -43,6 +43,7 @@ class Order:
         effects: What it is declared to do, by someone who counts.
         trusted: Whether the host put the tool there.
         level: The autonomy level.
+        because: Why it is not the one that was asked for, "" where it is.
         handler: Who is asked.
         stored: A decision that was made while the turn waited.
         ends_with_deadline: Whether a passed deadline really ends the call (a process), or leaves it running (a thread).
@@ -57,6 +58,7 @@ class Order:
     effects: frozenset[str] | None = None
     trusted: bool = True
     level: str = "safe"
+    because: str = ""
     handler: ConfirmHandler | None = None
     stored: Mapping[str, Any] | None = None
     ends_with_deadline: bool = False
@@ -102,6 +104,7 @@ def execute(order: Order, gate: Gate, carry_out: CarryOut) -> dict[str, Any]:
         order.stored,
         order.defer,
         order.code,
+        order.because,
     )
     decision = gate.decide(call)
     if isinstance(decision, Reject):

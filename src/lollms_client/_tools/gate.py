@@ -75,6 +75,7 @@ class GateCall:
         effects: Declared effects, None where nobody declared any.
         trusted: Whether the host put the tool there.
         level: The autonomy level that holds for it.
+        because: Why it is not the level that was asked for, "" where it is.
         session: What "always" is remembered for.
         handler: Who is asked, None where there is nobody.
         stored: A decision that was made while the turn waited: `{"ticket", "decision", "reason"[, "arguments"]}`.
@@ -92,6 +93,7 @@ class GateCall:
     stored: Mapping[str, Any] | None = None
     defer: bool = False
     code: str = ""
+    because: str = ""
 
     @property
     def identity(self) -> str:
@@ -147,7 +149,8 @@ class Gate:
             with self._lock:
                 self._tickets += 1
                 return Pending(f"{exact}:{self._tickets}", f"{call.name} ({kind}) waits for a person's approval.", kind)
-        return Reject(f"{call.name} ({kind}) needs a person's approval at level {call.level!r}. {NO_HANDLER}", "nobody", kind)
+        level = f"{call.level!r}{call.because and f' ({call.because})'}"
+        return Reject(f"{call.name} ({kind}) needs a person's approval at level {level}. {NO_HANDLER}", "nobody", kind)
 
     def _decided(self, call: GateCall, kind: str, text: str, answer: tuple[str, str, Any], by: str) -> Decision:
         decision, reason, edited = answer

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._client.handed import AS_CONFIGURED, HandedTools, ToolFiles, call_options
+from .._paths import home
 from ..errors import NotConfiguredError, NotResumableError, UnknownNameError
 from .going import Asked, Go
 from .knowledge import DataSource, check_data_source
@@ -30,9 +31,6 @@ __all__ = ["CAPABILITIES", "Agent", "LollmsPersonality"]
 CAPABILITIES = ("tools", "workers", "artefacts", "rag")
 """What a personality may do."""
 
-STORE = (".lollms", "turns.db")
-"""Where its turns are, below its workspace."""
-
 
 class LollmsPersonality:
     """An agent. Each chat is a turn of its own, which survives: whatever ends it in the middle, it can be gone on with.
@@ -47,8 +45,8 @@ class LollmsPersonality:
         tools: What it may use of the client's tools, by name, and what it has besides: files or folders of tools, tools as dicts,
             a tools binding. None for all of the client's.
         data_source: What it knows: a text; or a function of the prompt, or a retrieval binding, that is asked at each turn.
-        workspace_path: The folder that it works in, made when missing; its turns are kept there, in `.lollms/turns.db`. Without
-            one they are kept in memory, as long as this object lives.
+        workspace_path: The folder that it works in, made when missing. Its turns are kept for that folder, in our home folder,
+            which no tool reaches. Without one they are kept in memory, as long as this object lives.
         lollms_client: Whose models and tools it uses, where a chat names no other client.
         capabilities: What it may do, of "tools", "workers", "artefacts" (files that it writes in its replies) and "rag" (texts
             that are looked up; with no `data_source` of its own, in the client's retrieval binding). None for all that is there,
@@ -348,7 +346,13 @@ class LollmsPersonality:
             return self._turns
 
     def _own_place(self) -> Path | None:
-        return self.workspace.joinpath(*STORE) if self.workspace is not None else None
+        """The store of its workspace: not in there, where a tool could write an approval into it. Source: CONTRACT A21."""
+        if self.workspace is None:
+            return None
+        import hashlib
+
+        path = os.fsencode(self.workspace.resolve())
+        return home("turns", f"{self.workspace.name[:80]}-{hashlib.blake2s(path, digest_size=8).hexdigest()}.db")
 
     def _has_store(self) -> bool:
         """Whether any turn may be stored; looking for one makes no store."""

@@ -530,6 +530,32 @@ def test_a_tool_has_the_hosts_objects_wherever_it_runs(library, lcp, isolation):
         assert lcp(isolation=isolation).execute_tool("tool_host", {}, lollms_client_instance=lock)["output"] is True
 
 
+def test_in_a_workspace_that_holds_the_home_folder_safe_asks_as_strict_does(library, lcp):
+    library(
+        "note",
+        """
+        TOOL_EFFECTS = {"tool_note": ["write"], "tool_look": ["read"]}
+        def tool_note(): open(".bashrc", "w").close()
+        def tool_look(): return 1
+        """,
+    )
+    home, asked = Path.home(), []
+    context = {"workspace_path": str(home)}
+    binding = lcp()
+    refused = binding.execute_tool("tool_note", {}, tool_context=context)
+    assert refused["status_code"] == 403
+    assert "at level 'strict' (the workspace holds the home folder, where 'safe' asks as 'strict' does)" in refused["error"]
+    assert not (home / ".bashrc").exists()
+    above = binding.execute_tool("tool_note", {}, tool_context={"workspace_path": str(home.parent)})
+    assert above["status_code"] == 403
+    binding.set_confirm_handler(lambda *question: asked.append(question) or ("allow", ""))
+    assert binding.execute_tool("tool_note", {}, tool_context=context)["success"]
+    assert len(asked) == 1
+    assert binding.execute_tool("tool_note", {}, tool_context={"workspace_path": str(home / "project")})["success"]
+    assert binding.execute_tool("tool_note", {}, tool_context=context, autonomy_level="full_access")["success"]
+    assert len(asked) == 1
+
+
 def test_a_call_costs_the_same_among_a_thousand_tools_and_a_few_times_a_handover_to_a_thread(library, lcp):
     """The budget in microseconds is the benchmark's; here is what a busy or slow machine does not change."""
     path = library(

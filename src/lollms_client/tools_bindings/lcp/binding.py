@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lollms_client._kept import holds_home
 from lollms_client._tools.asks import fingerprint
 from lollms_client._tools.calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall
 from lollms_client._tools.effects import DEFAULT_LEVEL, check_level
@@ -45,6 +46,7 @@ DEFAULT_TIMEOUT = 600.0
 PROMPT_SECONDS = 10.0
 """Seconds that a library's prompt providers may take together."""
 
+_AT_HOME = "the workspace holds the home folder, where 'safe' asks as 'strict' does"
 _numbers = count(1)
 
 
@@ -274,6 +276,9 @@ class LCPBinding(LollmsToolBinding):
         trusted = entry.library.path not in self._confined
         own_level = (kwargs.get("autonomy_levels") or {}).get(stem, kwargs.get("autonomy_level"))
         running.level = check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem)
+        at_home = running.level == "safe" and holds_home(place.workspace)
+        if at_home:
+            running.level = "strict"  # a file there may be what the person's next shell runs
         order = Order(
             entry.plan,
             params,
@@ -282,6 +287,7 @@ class LCPBinding(LollmsToolBinding):
             trusted=trusted,
             code="" if trusted else fingerprint(stem, entry.code or ""),
             level=running.level,
+            because=_AT_HOME if at_home else "",
             handler=self._who_confirms(stem, running),
             ends_with_deadline=not trusted or self._in_process(entry.library),
         ).take(kwargs)

@@ -82,10 +82,11 @@ class Host:
     def workspace(self) -> Workspace:
         """The folder that this library works in: `root_path` of the configuration, else the working directory of the call.
 
-        The host's own root is the outer bound: nothing that a call brings moves it.
+        The host's own root is the outer bound: nothing that a call brings moves it. Repositories and Python environments in it
+        stay as they are below full access.
         """
-        root = self.config.get("root_path")
-        return Workspace(Path(root).expanduser(), create=True) if root else Workspace(".")
+        root, keeps = self.config.get("root_path"), autonomy_level(self.autonomy_level) != "full_access"
+        return Workspace(Path(root).expanduser() if root else ".", create=bool(root), keeps=keeps)
 
     def approve(self, tool: str, arguments: dict[str, Any], effects: Collection[str]) -> dict[str, Any]:
         """Ask the operator where the autonomy level demands it.
