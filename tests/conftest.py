@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lollms_client import _imports
+
 settings.register_profile("default", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -26,6 +28,14 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")  # nobody there: a server of the developer's own is left alone
     monkeypatch.setenv("LOLLMS_HOME", str(home / ".lollms"))
+
+
+@pytest.fixture(autouse=True)
+def _no_folder_is_watched():
+    """Where tools of one test wrote, another one imports."""
+    for known in (_imports._starts, _imports._looked, _imports._accepted):
+        known.clear()
+    _imports._may_lead_there.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias
 
+from lollms_client._imports import watch
 from lollms_client._kept import GIT, belongs_to, identity, is_beneath, makes_repository
 from lollms_client._writing import TEMPORARY, temporary
 from lollms_client.errors import OutsideWorkspaceError, PathError
@@ -141,6 +142,7 @@ class Workspace:
         self._fd = os.open(self.root, _FOLDER)
         self._identity = identity(os.fstat(self._fd))
         self._ours = _home_beneath(self.root)
+        watch(self.root)
 
     def close(self) -> None:
         """Let go of the folder. May be called twice."""

@@ -21,6 +21,7 @@ LollmsError
 │   ├── ToolRejectedError (PermissionError)   a person or a policy said no; carries the reason
 │   ├── ToolTimeoutError                 the deadline passed; says whether the tool is still running
 │   └── ToolLoadError                    the library that holds the tool cannot be loaded
+│       └── ChangedModuleError           a module is not imported, because its file was changed where tools write
 ├── SandboxError (RuntimeError)          a program could not be confined, and was not started
 │   └── NoConfinementError               nothing on this machine can confine it; says what each mechanism lacks
 ├── PathError (ValueError)               no name for a file, or the name of something that is none: a pipe, a device
@@ -53,6 +54,7 @@ __all__ = [
     "BackendTimeoutError",
     "BackendUnavailableError",
     "CancelledError",
+    "ChangedModuleError",
     "ConfigurationError",
     "ContextWindowError",
     "LeaseLostError",
@@ -266,6 +268,19 @@ class ToolTimeoutError(ToolError):
 
 class ToolLoadError(ToolError):
     """The library that holds a tool cannot be loaded."""
+
+
+class ChangedModuleError(ToolLoadError, ImportError):
+    """A module is not imported, because its file was changed where tools write.
+
+    Args:
+        name: The module.
+        path: Its file.
+    """
+
+    def __init__(self, name: str, path: str) -> None:
+        said = f"{name} is not imported from {path}: the file was changed after tools could write there. "
+        ImportError.__init__(self, f"{said}If the change is yours, start the program anew.", name=name, path=path)
 
 
 class SandboxError(LollmsError, RuntimeError):

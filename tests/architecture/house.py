@@ -13,7 +13,7 @@ MODALITIES = ["llm", "tts", "tti", "stt", "ttv", "ttm", "rag", "tools"]
 _CONTRACTS = [f"lollms_{m}_binding" for m in ["base", *MODALITIES]]
 
 FLOORS: dict[str, int] = {
-    **dict.fromkeys(["errors", "lollms_types", "_kept", "_writing", "_paths"], 0),
+    **dict.fromkeys(["errors", "lollms_types", "_kept", "_imports", "_writing", "_paths"], 0),
     **dict.fromkeys(["events", "_stream", "_text", "_http", "_process", "_effort", "_media", "_config"], 1),
     **dict.fromkeys(["lollms_utilities", "lollms_config"], 1),
     **dict.fromkeys([*_CONTRACTS, "_bindings", "_tools", "_models", "_store", "_sandbox", "_openai_compat", "openai_compat"], 2),

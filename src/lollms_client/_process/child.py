@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from .._imports import safe_path
 from ..errors import BackendTimeoutError, BackendUnavailableError
 from .trees import kill_tree
 
-__all__ = ["Child", "exit_reason", "package_environment"]
+__all__ = ["PACKAGE_ROOT", "Child", "exit_reason", "package_environment"]
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _TAIL_LINES = 200
 _LINE_LIMIT = 400
 _READ_LIMIT = 8192
@@ -38,8 +39,8 @@ def exit_reason(code: int | None) -> str:
 
 
 def package_environment(**more: str) -> dict[str, str]:
-    """Our environment with `more`, in which a child of the same interpreter finds this package wherever it lies."""
-    paths = [_PACKAGE_ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    """Our environment with `more`, in which a child of the same interpreter finds this package, and nothing that tools wrote."""
+    paths = [PACKAGE_ROOT, *safe_path(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
 
 

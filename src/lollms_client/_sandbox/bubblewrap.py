@@ -5,10 +5,10 @@ Source: bwrap(1).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from .._process.programs import system_program
 from .mechanisms import Inner, readable
 from .policy import Policy
 
@@ -26,7 +26,7 @@ def command(policy: Policy, private: str, launcher: str, inner: Inner, links: Ma
         links: Other paths of the policy's folders, which hold links, and where they lead.
     """
     argv = [
-        shutil.which("bwrap") or "bwrap",
+        system_program("bwrap"),
         "--unshare-all",
         "--unshare-user",
         "--uid",

@@ -140,7 +140,7 @@ def check_as(user: str) -> dict[str, list[Proof]]:
     folder = tempfile.mkdtemp(prefix="lollms-check-")
     try:
         done = subprocess.run(
-            [sys.executable, "-m", f"{__package__}.ordinary", user, folder], capture_output=True, timeout=120, check=False
+            [sys.executable, "-P", "-m", f"{__package__}.ordinary", user, folder], capture_output=True, timeout=120, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise SandboxError(f"The check as the user {user} took longer than two minutes.") from error

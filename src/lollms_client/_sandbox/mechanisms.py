@@ -13,13 +13,13 @@ import functools
 import itertools
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._paths import home
+from .._process.programs import system_program
 from . import seccomp
 from .policy import Policy, python_folders
 from .standing import Standing, look
@@ -139,7 +139,7 @@ def _linux_lacks() -> str:
 
 
 def _bubblewrap() -> Mechanism:
-    lacks = _linux_lacks() or ("" if shutil.which("bwrap") else "bwrap is not installed (the package is called bubblewrap)")
+    lacks = _linux_lacks() or ("" if system_program("bwrap") else "bwrap is not installed (the package is called bubblewrap)")
     if not lacks:
         found = Mechanism("bubblewrap", True, own_proc=True)
         lacks = _works(found)

@@ -26,6 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from .._imports import watch
+from .._process.programs import system_program
 from .._process.trees import kill_tree
 from ..errors import NoConfinementError, SandboxError
 from . import mechanisms, seccomp
@@ -228,7 +230,7 @@ def _chosen(name: str | Mechanism | None) -> Mechanism:
 
 def try_out(mechanism: Mechanism) -> str:
     """What stands in the way of a mechanism here, found out with a program that does nothing; "" for nothing."""
-    true = shutil.which("true") or "/bin/true"
+    true = system_program("true") or "/bin/true"
     try:
         with _private_folder() as private:
             running = _Run([true], Policy(caps=Caps(wall_seconds=20)), private, mechanism, private)
@@ -248,6 +250,8 @@ class _Run:
 
     def __init__(self, argv: list[str], policy: Policy, cwd: str, mechanism: Mechanism, private: str) -> None:
         policy, self._links = mechanisms.without_links(policy)
+        for folder in policy.writable:
+            watch(folder)
         self._argv, self._policy, self._cwd, self._mechanism, self._private = argv, policy, cwd, mechanism, private
         if unkept := mechanisms.unkept(mechanism, policy):
             raise NoConfinementError(f"landlock: {unkept}")

@@ -23,7 +23,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .._process.child import exit_reason
+from .._imports import safe_path, starts
+from .._process.child import PACKAGE_ROOT, exit_reason, package_environment
 from .._process.trees import kill_tree
 from ..errors import ToolError
 from .calls import CURRENT, RunningCall
@@ -36,10 +37,13 @@ __all__ = ["WorkerPool"]
 MAX_IDLE = 4
 GRACE_SECONDS = 2.0
 
-_BOOT = """import sys; sys.path[:] = {path!r}
+_BOOT = """import os, sys; sys.path[:] = {safe!r}; os.environ["PYTHONPATH"] = {given!r}
 from lollms_client._process.keeper import stay_above
 stay_above({lifeline}, {connection})
+from lollms_client._imports import watch_since
 from lollms_client._tools.worker_main import main
+watch_since({starts!r})
+sys.path[:] = {path!r}
 main({connection}, {lifeline})"""
 
 
@@ -57,11 +61,19 @@ class _Worker:
         self.bound = self.served = False
         ours, theirs = socket.socketpair()
         theirs_alive, ours_alive = os.pipe()  # the child ends when the other end of this closes, whatever closes it
-        boot = _BOOT.format(path=sys.path, connection=theirs.fileno(), lifeline=theirs_alive)
+        boot = _BOOT.format(
+            safe=[*safe_path(), PACKAGE_ROOT],  # nothing that a tool wrote stands in for what a worker begins with
+            path=sys.path,
+            given=os.environ.get("PYTHONPATH", ""),
+            starts=starts(),
+            connection=theirs.fileno(),
+            lifeline=theirs_alive,
+        )
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", boot],
+                [sys.executable, "-P", "-c", boot],
                 stdin=subprocess.DEVNULL,
+                env=package_environment(),
                 cwd=start_folder(),
                 pass_fds=(theirs.fileno(), theirs_alive),
                 start_new_session=True,

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lollms_client._imports import accepted, starts, watch
 from lollms_client._kept import holds_home
 from lollms_client._tools.asks import fingerprint
 from lollms_client._tools.calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall
@@ -137,6 +138,7 @@ class LCPBinding(LollmsToolBinding):
         self._toolbox = Toolbox(folders, cache_at(schema_cache))
         pin_import_path()
         self._discover_local_tools(paths(tool_files))
+        watch(self.workspace_path)
 
     def _discover_local_tools(self, files: Sequence[Path] = ()) -> None:
         """Reads the tool files of the folders, or `files` instead (tool guide §2). Nothing of them runs."""
@@ -273,6 +275,7 @@ class LCPBinding(LollmsToolBinding):
         context = kwargs.get("tool_context")
         running = self._running(entry, context, discussion_instance, kwargs)
         place = _Place(entry, running, self._workspace_of(context), kwargs.get("timeout", self.timeout))
+        watch(place.workspace)
         trusted = entry.library.path not in self._confined
         own_level = (kwargs.get("autonomy_levels") or {}).get(stem, kwargs.get("autonomy_level"))
         running.level = check_level(own_level, "autonomy_level") if own_level is not None else self._level(stem)
@@ -392,6 +395,7 @@ class LCPBinding(LollmsToolBinding):
         there = {key: guard for key, guard in guards.items() if self._handlers.available(stem, key, place.running)}
         config = {k: v for k, v in (self.host_tool_configs.get(stem) or {}).items() if k not in HANDLER_KEYS}
         level, limit = place.running.level, self.max_output_chars
+        more |= {"since": accepted(library.path), "starts": starts()}
         order = remote.RemoteOrder(library, place.entry.code, config, there, level=level, limit=limit, **more)
         where = (place.workspace, place.running)
         run = self._worker_pool().run

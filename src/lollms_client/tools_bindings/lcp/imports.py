@@ -20,13 +20,15 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
 
+from lollms_client._imports import accepted, read_unchanged
+
 __all__ = ["PREFIX", "CodeLoader", "new_module"]
 
 PREFIX = "lollms_client.tools_bindings.lcp.persistent_"
 
 
 class LibraryLoader(SourceFileLoader):
-    """Runs a library's file, or a module beside it, with the library's own imports.
+    """Runs a library's file, or a module beside it, with the library's own imports, unless a tool changed it meanwhile.
 
     It reads the source every time and writes no bytecode: a library may be edited between two loads within one tick of the file
     system's clock, and folders of tools are not ours to write into.
@@ -44,7 +46,7 @@ class LibraryLoader(SourceFileLoader):
 
     def read(self) -> bytes:
         """The source."""
-        return self.get_data(self.path)
+        return read_unchanged(self.name, self.path, accepted(self.path))
 
 
 class CodeLoader(LibraryLoader):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lollms_client._imports import accept
 from lollms_client._tools.spec import Diagnostic, LibrarySpec, ToolSpec
 from lollms_client.errors import ToolLoadError
 
@@ -88,6 +89,8 @@ class Toolbox:
         with self._lock:
             self._unsaved.append(found)
             self.libraries.update(found.libraries)
+            for path in found.libraries:
+                accept(path)
             self.diagnostics.extend(found.diagnostics)
             for spec in found.tools.values():
                 self._register(Entry(spec, found.libraries[spec.path]))
@@ -141,6 +144,7 @@ class Toolbox:
         if library.path not in self.libraries:
             self.diagnostics.extend(library.diagnostics)
         self.libraries[library.path] = library
+        accept(library.path)
         for tool in library.tools:
             taken = self.get(tool.name)
             if taken is None:

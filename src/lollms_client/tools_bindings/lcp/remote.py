@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lollms_client._imports import accept, watch_since
 from lollms_client._tools.calls import CURRENT, RunningCall
 from lollms_client._tools.execute import call_tool
 from lollms_client._tools.plan import CallPlan
@@ -34,6 +35,8 @@ class RemoteOrder:
         arguments: Validated arguments.
         level: The autonomy level of the call.
         limit: Characters of output to keep.
+        since: When the host had the library read.
+        starts: Folders into which tools may write, and since when.
     """
 
     library: LibrarySpec
@@ -44,6 +47,8 @@ class RemoteOrder:
     arguments: dict[str, Any] = field(default_factory=dict)
     level: str = ""
     limit: int | None = DEFAULT_LIMIT
+    since: int = 0
+    starts: Mapping[str, int] = field(default_factory=dict)
 
 
 class _ParentHandlers:
@@ -71,6 +76,8 @@ _plans: dict[tuple[str, str], CallPlan] = {}
 
 def _ready(order: RemoteOrder) -> None:
     stem = order.library.stem
+    watch_since(order.starts)
+    accept(order.library.path, order.since)
     before = set(_handlers.by_stem.get(stem, ()))
     _configs[stem] = order.config
     _handlers.by_stem[stem] = order.handlers

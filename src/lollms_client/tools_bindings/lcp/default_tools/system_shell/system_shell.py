@@ -310,10 +310,12 @@ class _Call:
 
 def _git_identity() -> dict[str, str]:
     """Who makes commits here: the person's own settings of git lie in the home folder, which a confined one does not see."""
+    from lollms_client._process.programs import system_program
+
     found: dict[str, str] = {}
     for name in ("name", "email"):
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            asked = ["git", "config", "--global", "--get", f"user.{name}"]
+            asked = [system_program("git"), "config", "--global", "--get", f"user.{name}"]
             said = subprocess.run(asked, capture_output=True, text=True, timeout=5, check=False, cwd="/").stdout.strip()
             if said:
                 found |= {f"GIT_{who}_{name.upper()}": said for who in ("AUTHOR", "COMMITTER")}
