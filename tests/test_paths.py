@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from lollms_client import _paths
 from lollms_client._paths import Workspace
+from lollms_client._store.db import Database
 from lollms_client._writing import TEMPORARY, clear_temporary
 from lollms_client.errors import LollmsError, OutsideWorkspaceError, PathError
 
@@ -698,6 +699,26 @@ def test_all_else_is_changed_as_ever_beside_repositories_and_environments(projec
         assert read(workspace, "linked/config") == "[core]"
     with Workspace(projects, keeps=False) as workspace:
         assert not workspace.write(".git/config", b"[user]")
+
+
+def test_a_store_of_ours_in_a_workspace_is_read_and_never_changed(tmp_path, way):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    store = Database(tmp_path / "data" / "turns.db")
+    with store.write(), Workspace(tmp_path) as workspace:
+        for path in ("data/turns.db", "link/turns.db", "data/turns.db-wal", "data/turns.db-journal"):
+            with pytest.raises(PathError, match="belongs to the store of turns"):
+                workspace.write(path, b"forged")
+            with pytest.raises(PathError, match="belongs to the store of turns"):
+                workspace.rename(path, "elsewhere") if workspace.kind(path) else workspace.rename("link", path)
+        assert read_bytes(workspace, "data/turns.db").startswith(b"SQLite")
+        assert workspace.write("data/notes.db", b"x")
+    store.close()
+
+
+def read_bytes(workspace: Workspace, path: str) -> bytes:
+    with workspace.open(path, "rb") as file:
+        return file.read()
 
 
 def test_our_own_home_in_a_workspace_is_out_of_reach(tmp_path, way, monkeypatch):

@@ -1,19 +1,32 @@
-"""What in a workspace only its own programs change: repositories of git, and environments of Python.
+"""What in a workspace only its own programs change: repositories of git, environments of Python, stores of ours.
 
 Whoever runs git somewhere runs what the hooks and settings there name, and whoever starts a Python runs what lies in its
 environment. So to change either is to have a person's next command run something, whoever changes it: a program that a model
-wrote, or a tool that writes a file for it.
+wrote, or a tool that writes a file for it. And whoever writes into a store of turns can decide what a person is asked about.
 
 Source: gitrepository-layout(5), PEP 405.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Collection, Iterator
+from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "GIT", "belongs_to", "holds_home", "identity", "is_beneath", "is_repository", "makes_repository"]
+__all__ = [
+    "ENVIRONMENT",
+    "GIT",
+    "belongs_to",
+    "holds_home",
+    "identity",
+    "is_beneath",
+    "is_repository",
+    "keep_store",
+    "makes_repository",
+    "stores_beneath",
+]
 
 GIT = ".git"
 """The name of a repository in its project."""
@@ -23,6 +36,41 @@ ENVIRONMENT = "pyvenv.cfg"
 
 _HEAD, _PARTS, _ELSEWHERE = "HEAD", frozenset({"objects", "refs"}), "commondir"
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+
+
+_ASIDE = ("", "-wal", "-shm", "-journal")
+_stores: dict[str, set[str]] = {}  # name of a file -> real paths of the folders in which it is a database of ours
+
+
+def keep_store(path: str) -> None:
+    """A database of ours lies here: what persons decided stands in it, so a tool that wrote there could decide itself.
+
+    Args:
+        path: The file of an SQLite database; those that SQLite puts beside it are kept too.
+    """
+    folder, _, name = os.path.realpath(path).rpartition("/")
+    _stores.setdefault(name, set()).add(folder or "/")
+
+
+def stores_beneath(folder: str) -> list[str]:
+    """The files of our databases in a folder, as far as they are there.
+
+    Args:
+        folder: Its real path.
+    """
+    inside = f"{folder.rstrip('/')}/"
+    places = [(place, name) for name, places in _stores.items() for place in places if f"{place}/".startswith(inside)]
+    found = (f"{place}/{name}{ending}" for place, name in sorted(places) for ending in _ASIDE)
+    return [path for path in found if os.path.lexists(path)]
+
+
+def _is_store(folder: int, name: str) -> bool:
+    bases = {name.removesuffix(ending) for ending in _ASIDE}
+    for place in set().union(*(_stores.get(base, ()) for base in bases)):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(Path(place).stat(), os.fstat(folder)):
+                return True
+    return False
 
 
 @functools.lru_cache(maxsize=256)
@@ -54,13 +102,18 @@ def makes_repository(folder: int, name: str) -> bool:
     return name in marks and is_repository({name, *(mark for mark in marks if _is_there(folder, mark))})
 
 
-def belongs_to(folder: int, root: tuple[int, int]) -> str:
-    """What the content of an open folder is a part of: "a repository", "an environment of Python", or "".
+def belongs_to(folder: int, name: str, root: tuple[int, int]) -> str:
+    """What a name in an open folder is a part of: "a repository", "an environment of Python", "the store of turns", or "".
 
     Args:
         folder: Its descriptor.
+        name: The name, of something that is there or not.
         root: Device and inode of the folder at which to stop; that one may be an environment, as a whole.
     """
+    if name.casefold() == GIT or makes_repository(folder, name):
+        return "a repository"
+    if _stores and _is_store(folder, name):
+        return "the store of turns"
     inner: tuple[int, int] | None = None
     for at in _upwards(folder, root):
         here = identity(os.fstat(at))

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from lollms_client._imports import watch
-from lollms_client._kept import GIT, belongs_to, identity, is_beneath, makes_repository
+from lollms_client._kept import GIT, belongs_to, identity, is_beneath
 from lollms_client._writing import TEMPORARY, temporary
 from lollms_client.errors import OutsideWorkspaceError, PathError
 
@@ -435,9 +435,7 @@ class Workspace:
         """Refuse to change a name in an open folder where that is kept."""
         if not self._keeps:
             return
-        if name.casefold() == GIT or makes_repository(folder, name):
-            raise _kept(path, "a repository")
-        if owner := belongs_to(folder, self._identity):
+        if owner := belongs_to(folder, name, self._identity):
             raise _kept(path, owner)
 
     def _make_folder(self, folder: int, name: str, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sqlite3
 import sys
 import textwrap
 import threading
@@ -13,6 +14,7 @@ import pytest
 from lollms_client._sandbox import mechanisms, runner
 from lollms_client._sandbox.policy import Attempt, Caps, Policy, clean_environment
 from lollms_client._sandbox.runner import Program, run
+from lollms_client._store.db import Database
 from lollms_client.errors import NoConfinementError, SandboxError
 
 USABLE = [one.name for one in mechanisms.available() if one.usable]
@@ -299,6 +301,27 @@ def test_our_own_home_in_a_workspace_is_empty_for_a_program(tmp_path, mechanism,
     )
     assert outcome.output.strip() == "[]"
     assert sorted(one.name for one in ours.iterdir()) == ["config.yaml", "turns"]
+
+
+def test_a_store_of_ours_in_a_workspace_is_not_changed_by_a_program(tmp_path, mechanism):
+    forge = """
+        import os, sqlite3
+        try: sqlite3.connect("turns.db").execute("create table forged (x)")
+        except sqlite3.OperationalError as error: print(error)
+        for act in (lambda: open("turns.db", "r+"), lambda: open("turns.db-wal", "r+"), lambda: os.rename("turns.db", "x")):
+            try: act()
+            except OSError as error: print(error.strerror)
+    """
+    store = Database(tmp_path / "turns.db")
+    with store.write():
+        pass
+    outcome = python(textwrap.dedent(forge), tmp_path, mechanism)
+    assert outcome.output.splitlines()[1:] == ["Read-only file system"] * 2 + ["Device or resource busy"]
+    with store.write():
+        pass  # it is still its owner's
+    store.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "turns.db")) as after:
+        assert after.execute("select count(*) from sqlite_master where name = 'forged'").fetchone() == (0,)
 
 
 def test_of_many_repositories_that_are_set_aside_a_few_are_named(tmp_path, mechanism):

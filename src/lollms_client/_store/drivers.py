@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import URL, NullPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from .._kept import keep_store
 from ..errors import ConfigurationError, MissingDependencyError, StoreError
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Driver:
         path = self._url.database or ":memory:"
         self._path = path if self.dialect == "sqlite" and not path.startswith("file:") else None
         self.in_memory = self.dialect == "sqlite" and (":memory:" in path or self._url.query.get("mode") == "memory")
+        if self._path is not None and not self.in_memory:
+            keep_store(self._path)
 
     def connect(self, *, reading: bool = False) -> Any:
         """A new connection, outside any transaction; transactions are begun and ended in words.
