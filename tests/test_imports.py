@@ -164,6 +164,27 @@ def test_a_library_is_not_loaded_that_was_changed_since_the_host_had_it_read(pro
     assert said[2] == "mine"
 
 
+def test_a_binding_of_the_hosts_is_not_loaded_that_a_tool_changed(program, tmp_path):
+    for name in ("one", "two", "three"):
+        folder = tmp_path / "bindings" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("from .part import Mine\nBindingName = 'Mine'\n")
+        (folder / "part.py").write_text("class Mine: pass\n")
+    said = program(f"""
+        from lollms_client._bindings import registry
+        registry.list_bindings("llm", "bindings")
+        write("bindings/one/__init__.py", {EVIL!r})
+        write("bindings/two/part.py", {EVIL!r})
+        def load(name):
+            try:
+                return registry.load("llm", name, "bindings").__name__
+            except ImportError as error:
+                return type(error).__name__
+        print(json.dumps([load(name) for name in ("one", "two", "three")]))
+        """)
+    assert said == ["ChangedModuleError", "ChangedModuleError", "Mine"]
+
+
 def test_a_program_that_we_start_is_the_systems_and_not_one_of_the_workspace(tmp_path, monkeypatch):
     fake = tmp_path / "bin" / "true"
     fake.parent.mkdir()

@@ -25,12 +25,21 @@ from types import FrameType, ModuleType
 
 from lollms_client.errors import ChangedModuleError
 
-__all__ = ["accept", "accepted", "check_unchanged", "read_unchanged", "safe_path", "starts", "watch", "watch_since"]
+__all__ = [
+    "UnchangedSource",
+    "accept",
+    "accepted",
+    "read_unchanged",
+    "safe_path",
+    "starts",
+    "watch",
+    "watch_since",
+]
 
 _MOST = 10_000  # folders that are remembered as looked at
 _looked: dict[str, int] = {}  # folder -> mark of the import path when it was looked at
 _starts: dict[str, int] = {}  # real path of a folder -> since when tools write there, in ns since 1970
-_accepted: dict[str, int] = {}  # file or folder of a tool library -> when the host had it read
+_accepted: dict[str, int] = {}  # file or folder that the host loads code from -> when it had it read
 
 
 def watch(folder: str) -> None:
@@ -70,10 +79,10 @@ def safe_path(entries: Iterable[str] | None = None) -> list[str]:
 
 
 def accept(path: str, at: int = 0) -> None:
-    """The host had a tool library read, as it is now; later its file, and what lies beside it, is loaded only if unchanged.
+    """The host had a tool library read, or found a folder of bindings; from there only what did not change is loaded later.
 
     Args:
-        path: The library's file.
+        path: The library's file, or the folder.
         at: When that was, in ns since 1970; 0 for now.
     """
     at = at or time.time_ns()
@@ -88,7 +97,7 @@ def accepted(path: str) -> int:
     return _accepted.get(path) or _accepted.get(os.path.dirname(path), 0)
 
 
-def check_unchanged(name: str, path: str, since: int = 0) -> None:
+def _check_unchanged(name: str, path: str, since: int = 0) -> None:
     """Refuses a module's file that was changed where tools write.
 
     Args:
@@ -110,7 +119,7 @@ def read_unchanged(name: str, path: str, since: int = 0) -> bytes:
     Raises:
         ChangedModuleError: Somebody did, where tools write.
     """
-    check_unchanged(name, path, since)
+    _check_unchanged(name, path, since)
     with open(path, "rb") as file:
         data = file.read()
         start = _start_of(path)
@@ -119,7 +128,7 @@ def read_unchanged(name: str, path: str, since: int = 0) -> bytes:
     return data
 
 
-class _SourceAsItWas(SourceFileLoader):
+class UnchangedSource(SourceFileLoader):
     """Reads the source and no compiled form of it, which somebody could have put beside it."""
 
     def path_stats(self, path: str) -> dict[str, int]:
@@ -141,7 +150,7 @@ class _Guard:
         if spec is None or not spec.origin or not _start_of(spec.origin):
             return None
         try:
-            check_unchanged(name, spec.origin)
+            _check_unchanged(name, spec.origin)
         except ChangedModuleError:
             if (other := _elsewhere(name, path, entries)) is not None:
                 return other
@@ -149,7 +158,7 @@ class _Guard:
                 return None
             raise
         if type(spec.loader) is SourceFileLoader:
-            spec.loader = _SourceAsItWas(name, spec.origin)
+            spec.loader = UnchangedSource(name, spec.origin)
         return spec
 
 
