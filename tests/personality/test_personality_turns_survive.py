@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lollms_client._paths import home
 from lollms_client._store.db import Database
 from lollms_client.errors import BackendError, NotResumableError, TurnBusyError, UnknownNameError
 from lollms_client.lollms_personality import LollmsPersonality
@@ -308,6 +309,18 @@ def test_a_turn_goes_on_under_the_policy_that_it_began_with(tmp_path):
         lollms_client=client_of(call("tool_drop", line="a"), "Done."), tool_files=shell, shell_autonomy_level="strict"
     )
     assert narrower["tool_results"][0]["result"]["status_code"] == 403
+
+
+def test_turns_are_kept_for_a_workspace_by_whatever_path_and_not_in_it(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "link").symlink_to(work)
+    with pytest.raises(BackendError):
+        LollmsPersonality(workspace_path=work).chat("Go.", client_of(BackendError("gone")))
+    assert list(work.iterdir()) == []
+    assert [path.name.rpartition("-")[0] for path in home("turns").glob("*.db")] == ["work"]
+    assert LollmsPersonality(workspace_path=tmp_path / "link").has_resumable_turn()
+    assert not LollmsPersonality(workspace_path=tmp_path / "other").has_resumable_turn()
 
 
 def test_a_store_can_be_named_or_given(tmp_path):

@@ -351,8 +351,8 @@ class LollmsPersonality:
             return None
         import hashlib
 
-        path = os.fsencode(self.workspace.resolve())
-        return home("turns", f"{self.workspace.name[:80]}-{hashlib.blake2s(path, digest_size=8).hexdigest()}.db")
+        place = self.workspace.resolve()
+        return home("turns", f"{place.name[:80]}-{hashlib.blake2s(os.fsencode(place), digest_size=8).hexdigest()}.db")
 
     def _has_store(self) -> bool:
         """Whether any turn may be stored; looking for one makes no store."""
