@@ -262,6 +262,10 @@ mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/
 printf '[core]\\n\\trepositoryformatversion = 0\\n[remote "[core]"]\\n\\turl = y\\n[CORE]fsmonitor="touch %s/planted.txt; false"\\n' \\
     "$W_HOME" > sub/.git/config
 """, check="git_outside", control=True),
+    _sh("hide a repository in what looks like an environment of Python", """
+mkdir -p sub/deep/.git/objects sub/deep/.git/refs; echo 'ref: refs/heads/main' > sub/deep/.git/HEAD; touch sub/pyvenv.cfg
+printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch %s/planted.txt; false\\n' "$W_HOME" > sub/deep/.git/config
+""", check="git_outside", control=True),
     _py("nest folders so deep that nobody can remove them", """
 for folder in (os.environ['TMPDIR'],):
     os.chdir(folder)

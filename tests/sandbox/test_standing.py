@@ -10,7 +10,7 @@ import pytest
 
 from lollms_client._sandbox.mechanisms import frozen
 from lollms_client._sandbox.policy import Policy
-from lollms_client._sandbox.standing import MOST_FOLDERS, look
+from lollms_client._sandbox.standing import MOST_FOLDERS, Standing, look
 
 
 @pytest.fixture
@@ -87,5 +87,6 @@ def test_closed_folders_are_opened_but_for_those_that_are_to_stay(made, tmp_path
         (tmp_path / folder).chmod(0o311)
     found = look(policy)
     assert names(found.closed, tmp_path) == ["mine", "theirs"]
-    assert names(look(policy, stay_closed=[str(tmp_path / "mine")]).protected, tmp_path) == ["theirs/deep/.git"]
+    before = Standing(closed=[str(tmp_path / "mine")])
+    assert names(look(policy, before=before).protected, tmp_path) == ["theirs/deep/.git"]
     assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o311

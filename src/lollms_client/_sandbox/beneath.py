@@ -66,6 +66,9 @@ def make_accessible(top: str, folder: str) -> None:
         with opened(top, folder, _PASSING) as at:
             Path(f"/proc/self/fd/{at}").chmod(stat.S_IMODE(os.fstat(at).st_mode) | stat.S_IRWXU)
         return
+    if folder == top:
+        Path(top).chmod(stat.S_IMODE(Path(top).stat().st_mode) | stat.S_IRWXU)
+        return
     with opened_parent(top, folder) as (at, name):
         mode = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
         os.chmod(name, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=at, follow_symlinks=False)

@@ -34,19 +34,17 @@ class Trusted:
 
     Attributes:
         things: Path -> what tells it from another thing of that name; a repository without a `.git` is its folder.
-        closed: Folders that could not be looked into.
-        folders: How many could; None for not all of them.
+        standing: What it was taken from.
     """
 
     things: Mapping[str, tuple[object, ...]]
-    closed: frozenset[str] = frozenset()
-    folders: int | None = 0
+    standing: Standing
 
 
 def trusted(standing: Standing) -> Trusted:
     """What is trusted of what stands in writable folders.
 
-    A confined program cannot put another thing in the place of what is frozen, but it can move what lies above it, and links.
+    A confined program cannot put another thing in the place of what is frozen. It can move links, and a person anything.
 
     Args:
         standing: What stands there.
@@ -55,7 +53,7 @@ def trusted(standing: Standing) -> Trusted:
     things = {path: _identity(path) for path in (*standing.protected, *links)}
     for path in standing.bare:  # where it is the top of a workspace, it can still be given other settings in this way
         things[path] = (*_identity(path), os.path.lexists(f"{path}/commondir"))
-    return Trusted(things, frozenset(standing.closed), standing.folders if standing.whole else None)
+    return Trusted(things, standing)
 
 
 def _identity(path: str) -> tuple[object, ...]:
@@ -81,8 +79,8 @@ def set_aside(policy: Policy, before: Trusted) -> list[str]:
 
     What was only moved stays, and so does a repository in which nothing of the program's would ever run.
     """
-    old = before.things
-    after = look(policy, MOST_FOLDERS if before.folders is None else before.folders + MOST_NEW_FOLDERS, before.closed)
+    old, stood = before.things, before.standing
+    after = look(policy, stood.folders + MOST_NEW_FOLDERS if stood.whole else MOST_FOLDERS, stood)
     now = dict(trusted(after).things)
     now.update((path, _identity(path)) for path in old.keys() - now.keys() if os.path.lexists(path))
     moved = {known for known in old.values() if isinstance(known[0], int)}
@@ -94,7 +92,7 @@ def set_aside(policy: Policy, before: Trusted) -> list[str]:
         notes.append(_aside(f"{path}/HEAD" if is_bare else path, _top(path, policy), found))
     if len(notes) > _MOST_NOTES:
         notes[_MOST_NOTES:] = [f"So it was with {len(notes) - _MOST_NOTES} others."]
-    if before.folders is not None and not after.whole:
+    if stood.whole and not after.whole:
         notes.append(f"The program made more than {MOST_NEW_FOLDERS:,} folders: trust no repository among those further down.")
     return notes + [note for path, known in old.items() if (note := _link_again(path, known, policy))]
 

@@ -50,41 +50,43 @@ class Standing:
     whole: bool = True
 
 
-def look(policy: Policy, most: int = MOST_FOLDERS, stay_closed: Collection[str] | None = None) -> Standing:
+def look(policy: Policy, most: int = MOST_FOLDERS, before: Standing | None = None) -> Standing:
     """Looks through the writable folders of a policy.
 
     Args:
         policy: The policy.
         most: How many folders of each are looked into; 1 for the top alone.
-        stay_closed: Closed folders that stay so, while others are opened: a program may have closed what it made. None for all.
+        before: What stood there when a program began; None where none has run. Closed folders that it made are opened, and what
+            it made to look like an environment of Python is looked through.
     """
     found = Standing()
     for folder in policy.writable:
         deeper = [str(Path(folder, name)) for name in policy.protected if "/" in name]
         found.protected += [path for path in deeper if os.path.lexists(path)]
-        _look_through(folder, policy.protected, most, stay_closed, found)
+        _look_through(folder, policy.protected, most, before, found)
     return found
 
 
-def _look_through(top: str, names_of: Collection[str], most: int, stay_closed: Collection[str] | None, found: Standing) -> None:
-    """Nearer folders first. Protected folders, environments and links are not gone into."""
-    ahead, passed_over, last = deque([top]), {*names_of, *_PASSED_OVER}, found.folders + most
+def _look_through(top: str, protected: Collection[str], most: int, before: Standing | None, found: Standing) -> None:
+    """Nearer folders first. Protected folders, environments that were there and links are not gone into."""
+    ahead, passed_over, last = deque([top]), {*protected, *_PASSED_OVER}, found.folders + most
     while ahead:
         if found.folders == last:
             found.whole = False
             return
         at = ahead.popleft()
-        if (inside := _inside(top, at, stay_closed)) is None:
+        if (inside := _inside(top, at, before)) is None:
             found.closed.append(at)
             continue
         found.folders += 1
         names = {entry.name for entry in inside}
-        found.protected += [f"{at}/{name}" for name in names_of if name in names]
-        if GIT in names_of and is_repository(names):
+        found.protected += [f"{at}/{name}" for name in protected if name in names]
+        if GIT in protected and is_repository(names):
             found.bare.append(at)
         if ENVIRONMENT in names and at != top:
             found.environments.append(at)
-            continue
+            if before is None or at in before.environments:
+                continue
         for entry in inside:
             if entry.name in passed_over:
                 continue
@@ -94,11 +96,11 @@ def _look_through(top: str, names_of: Collection[str], most: int, stay_closed: C
                 found.environments.append(entry.path)
 
 
-def _inside(top: str, folder: str, stay_closed: Collection[str] | None) -> list[os.DirEntry[str]] | None:
+def _inside(top: str, folder: str, before: Standing | None) -> list[os.DirEntry[str]] | None:
     """What lies in a folder, None where that cannot be had."""
     try:
         if not os.access(folder, os.R_OK | os.X_OK):
-            if stay_closed is None or folder in stay_closed:
+            if before is None or folder in before.closed:
                 return None
             make_accessible(top, folder)
         with os.scandir(folder) as entries:
