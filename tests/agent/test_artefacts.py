@@ -66,6 +66,13 @@ def test_an_artefact_becomes_a_file_by_either_name_and_one_that_leads_outside_or
     assert [a["name"] for a in played.end.artefacts] == ["src/a.py", "b.md"]
 
 
+def test_in_the_home_folder_no_artefact_is_written_because_none_is_asked_about(play):
+    model = ScriptedLLM([file(".bashrc", "evil") + file("notes.md", "x"), "Then not."], capabilities=TAGS)
+    play(model, None, workspace=Path.home())
+    assert list(Path.home().iterdir()) == []
+    assert "'.bashrc' was not saved: the workspace holds the home folder" in model.requests[1].messages[-1]["content"]
+
+
 @pytest.mark.req("CT-J.9")
 def test_a_patch_changes_the_file_and_a_revert_brings_a_version_back(play, tmp_path):
     model = ScriptedLLM(

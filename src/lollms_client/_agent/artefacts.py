@@ -11,9 +11,10 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._kept import holds_home
 from .._paths import Workspace
 from .._text.patch import PatchError, apply_patch, is_patch
-from ..errors import LollmsError, StoreError, TurnError
+from ..errors import LollmsError, PathError, StoreError, TurnError
 from ..events import ArtefactSaved, Event
 from .state import ArtefactBlock, OpenRound
 
@@ -135,6 +136,10 @@ def _version(turn: Turn, now: OpenRound, position: int, place: Workspace) -> Ver
     """A version that is not kept yet, and so has no number."""
     block = now.reply.artefacts[position]
     versions = turn.host.artefacts
+    if holds_home(place.root):
+        raise PathError(
+            "the workspace holds the home folder, where a file may be what the next shell runs. Use a tool, which asks."
+        )
     place.refuse_kept(block.name)
     latest = versions.latest(block.name)
     there = _content(place, block.name)
