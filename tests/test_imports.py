@@ -69,9 +69,9 @@ def test_what_is_nowhere_else_is_an_error_that_names_the_file(program, tmp_path)
         """)
     assert said == [
         f"ChangedModuleError: not_installed is not imported from {tmp_path}/not_installed.py: the file was changed after tools could "
-        "write there. If the change is yours, start the program anew.",
+        "write there. If the change is yours, start the program anew, and give the tools a workspace of their own.",
         f"ChangedModuleError: package is not imported from {tmp_path}/package/__init__.py: the file was changed after tools could "
-        "write there. If the change is yours, start the program anew.",
+        "write there. If the change is yours, start the program anew, and give the tools a workspace of their own.",
         "ModuleNotFoundError: No module named 'is_not_there'",
     ]
 

@@ -279,8 +279,11 @@ class ChangedModuleError(ToolLoadError, ImportError):
     """
 
     def __init__(self, name: str, path: str) -> None:
-        said = f"{name} is not imported from {path}: the file was changed after tools could write there. "
-        ImportError.__init__(self, f"{said}If the change is yours, start the program anew.", name=name, path=path)
+        said = (
+            f"{name} is not imported from {path}: the file was changed after tools could write there. If the change is yours, "
+            "start the program anew, and give the tools a workspace of their own."
+        )
+        ImportError.__init__(self, said, name=name, path=path)
 
 
 class SandboxError(LollmsError, RuntimeError):
