@@ -33,7 +33,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture(autouse=True)
 def _no_folder_is_watched():
     """Where tools of one test wrote, another one imports."""
-    for known in (_imports._starts, _imports._looked, _imports._accepted):
+    for known in (_imports._starts, _imports._looked, _imports._accepted, _imports._folders):
         known.clear()
     _imports._may_lead_there.cache_clear()
 

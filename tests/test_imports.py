@@ -15,7 +15,7 @@ from lollms_client._process.programs import system_program
 
 EVIL = "open('ran', 'a').write(__name__ + ' ')"
 START = """
-import importlib, json, sys
+import importlib, json, os, shutil, sys
 from lollms_client.tools_bindings.lcp import LCPBinding
 binding = LCPBinding(schema_cache=False)
 def write(path, text):
@@ -171,8 +171,9 @@ def test_a_binding_of_the_hosts_is_not_loaded_that_a_tool_changed(program, tmp_p
         (folder / "__init__.py").write_text("from .part import Mine\nBindingName = 'Mine'\n")
         (folder / "part.py").write_text("class Mine: pass\n")
     said = program(f"""
+        from lollms_client import LollmsClient
         from lollms_client._bindings import registry
-        registry.list_bindings("llm", "bindings")
+        client = LollmsClient(llm_bindings_dir="bindings")
         write("bindings/one/__init__.py", {EVIL!r})
         write("bindings/two/part.py", {EVIL!r})
         def load(name):
@@ -180,9 +181,14 @@ def test_a_binding_of_the_hosts_is_not_loaded_that_a_tool_changed(program, tmp_p
                 return registry.load("llm", name, "bindings").__name__
             except ImportError as error:
                 return type(error).__name__
-        print(json.dumps([load(name) for name in ("one", "two", "three")]))
+        loaded = [load(name) for name in ("one", "two", "three")]
+        os.makedirs("later/four")  # by the program itself, which then names the folder
+        for name in ("__init__.py", "part.py"):
+            shutil.copy(f"bindings/three/{{name}}", "later/four")
+        later = LollmsClient(llm_bindings_dir="later")
+        print(json.dumps([*loaded, registry.load("llm", "four", "later").__name__]))
         """)
-    assert said == ["ChangedModuleError", "ChangedModuleError", "Mine"]
+    assert said == ["ChangedModuleError", "ChangedModuleError", "Mine", "Mine"]
 
 
 def test_a_program_that_we_start_is_the_systems_and_not_one_of_the_workspace(tmp_path, monkeypatch):

@@ -28,6 +28,7 @@ from lollms_client.errors import ChangedModuleError
 __all__ = [
     "UnchangedSource",
     "accept",
+    "accept_folder",
     "accepted",
     "read_unchanged",
     "safe_path",
@@ -39,7 +40,8 @@ __all__ = [
 _MOST = 10_000  # folders that are remembered as looked at
 _looked: dict[str, int] = {}  # folder -> mark of the import path when it was looked at
 _starts: dict[str, int] = {}  # real path of a folder -> since when tools write there, in ns since 1970
-_accepted: dict[str, int] = {}  # file or folder that the host loads code from -> when it had it read
+_folders: dict[str, int] = {}  # real path of a folder of code that the host named -> when
+_accepted: dict[str, int] = {}  # file or folder of a tool library -> when the host had it read
 
 
 def watch(folder: str) -> None:
@@ -55,7 +57,7 @@ def watch(folder: str) -> None:
         _looked.clear()
     _looked[folder] = path
     real = os.path.realpath(folder)
-    if real not in _starts and any(_meet(os.path.realpath(one), real) for one in (*sys.path, *_accepted)):
+    if real not in _starts and any(_meet(os.path.realpath(one), real) for one in (*sys.path, *_accepted, *_folders)):
         watch_since({real: time.time_ns()})
 
 
@@ -79,10 +81,10 @@ def safe_path(entries: Iterable[str] | None = None) -> list[str]:
 
 
 def accept(path: str, at: int = 0) -> None:
-    """The host had a tool library read, or found a folder of bindings; from there only what did not change is loaded later.
+    """The host had a tool library read, as it is now; later its file, and what lies beside it, is loaded only if unchanged.
 
     Args:
-        path: The library's file, or the folder.
+        path: The library's file.
         at: When that was, in ns since 1970; 0 for now.
     """
     at = at or time.time_ns()
@@ -90,6 +92,18 @@ def accept(path: str, at: int = 0) -> None:
         _looked.clear()  # folders that were of no interest may be now
     _accepted[path] = at
     _accepted.setdefault(os.path.dirname(path), at)
+
+
+def accept_folder(folder: str) -> None:
+    """The host named a folder of code to load from, as it is now: what changes there later is not loaded.
+
+    Args:
+        folder: Its absolute path.
+    """
+    real = os.path.realpath(folder)
+    if real not in _folders:
+        _looked.clear()
+    _folders[real] = time.time_ns()
 
 
 def accepted(path: str) -> int:
@@ -182,11 +196,17 @@ def _is_at_a_prompt() -> bool:
 
 
 def _start_of(path: str) -> int:
-    """Since when tools may write where a file lies, 0 for never."""
+    """Since when a tool may have changed a file that the host did not name since; 0 where none writes."""
     real = os.path.realpath(path)
-    if any(real.startswith(f"{folder}/") for folder in _kept_folders()):
+    if any(_lies_in(real, folder) for folder in _kept_folders()):
         return 0
-    return min((start for folder, start in _starts.items() if real.startswith(f"{folder.rstrip('/')}/")), default=0)
+    start = min((at for folder, at in _starts.items() if _lies_in(real, folder)), default=0)
+    named = max((at for folder, at in _folders.items() if _lies_in(real, folder)), default=0)
+    return max(start, named) if start else 0
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _changed(path: str) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from .._imports import accept_folder
 from ..errors import ConfigurationError, UnknownNameError
 from .base import LollmsBaseBinding
 from .profiles import LollmsBindingProfile, LollmsModelProfile, read_profiles
@@ -55,6 +56,8 @@ class BindingManager(Generic[B]):
     ) -> None:
         m = self.modality
         self.bindings_dir = bindings_dir
+        if bindings_dir is not None:
+            accept_folder(str(Path(bindings_dir).expanduser().absolute()))
         self.binding_profiles = read_profiles(binding_profiles, LollmsBindingProfile, f"{m}_binding_profiles")
         self.model_profiles = read_profiles(model_profiles, LollmsModelProfile, f"{m}_model_profiles")
         self.profile_name = ""

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .._imports import UnchangedSource, accept
+from .._imports import UnchangedSource
 from ..errors import ConfigurationError, LollmsError, MissingDependencyError, UnknownNameError
 from .description import FILE_NAME, Description, read_description
 from .requirements import missing_requirements, requirement_name
@@ -160,7 +160,6 @@ def _all(modality: str, custom_dir: str | Path | None) -> dict[str, FoundBinding
         folder = Path(custom_dir).expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"{modality}_bindings_dir: there is no folder {folder}.")
-        accept(str(folder))
         mark = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
         for f in _folders(folder):
             found[f.name] = FoundBinding(modality, f.name, f"_lollms_{modality}_bindings_{mark}_{f.name}", f, users=True)
