@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lollms_client import _imports
+from lollms_client import _imports, _kept
 
 settings.register_profile("default", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -32,8 +32,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(autouse=True)
 def _no_folder_is_watched():
-    """Where tools of one test wrote, another one imports."""
-    for known in (_imports._starts, _imports._looked, _imports._accepted, _imports._folders):
+    """Where tools of one test wrote, another one imports, and what it recorded is not this one's."""
+    for known in (_imports._starts, _imports._looked, _imports._accepted, _imports._folders, _kept._records):
         known.clear()
     _imports._may_lead_there.cache_clear()
 

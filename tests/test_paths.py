@@ -707,9 +707,9 @@ def test_a_store_of_ours_in_a_workspace_is_read_and_never_changed(tmp_path, way)
     store = Database(tmp_path / "data" / "turns.db")
     with store.write(), Workspace(tmp_path) as workspace:
         for path in ("data/turns.db", "link/turns.db", "data/turns.db-wal", "data/turns.db-journal"):
-            with pytest.raises(PathError, match="belongs to the store of turns"):
+            with pytest.raises(PathError, match="belongs to our records"):
                 workspace.write(path, b"forged")
-            with pytest.raises(PathError, match="belongs to the store of turns"):
+            with pytest.raises(PathError, match="belongs to our records"):
                 workspace.rename(path, "elsewhere") if workspace.kind(path) else workspace.rename("link", path)
         assert read_bytes(workspace, "data/turns.db").startswith(b"SQLite")
         assert workspace.write("data/notes.db", b"x")

@@ -77,7 +77,8 @@ def starts() -> dict[str, int]:
 
 def safe_path(entries: Iterable[str] | None = None) -> list[str]:
     """The import path, or other folders of modules, without those where tools write."""
-    return [entry for entry in (sys.path if entries is None else entries) if not _start_of(os.path.join(entry, "x"))]
+    given = sys.path if entries is None else entries
+    return [entry for entry in given if not (isinstance(entry, str) and _start_of(os.path.join(entry, "x")))]
 
 
 def accept(path: str, at: int = 0) -> None:

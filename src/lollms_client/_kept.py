@@ -1,8 +1,8 @@
-"""What in a workspace only its own programs change: repositories of git, environments of Python, stores of ours.
+"""What in a workspace only its own programs change: repositories of git, environments of Python, records of ours.
 
 Whoever runs git somewhere runs what the hooks and settings there name, and whoever starts a Python runs what lies in its
 environment. So to change either is to have a person's next command run something, whoever changes it: a program that a model
-wrote, or a tool that writes a file for it. And whoever writes into a store of turns can decide what a person is asked about.
+wrote, or a tool that writes a file for it. And whoever writes into our records can decide what a person is asked about.
 
 Source: gitrepository-layout(5), PEP 405.
 """
@@ -23,9 +23,9 @@ __all__ = [
     "identity",
     "is_beneath",
     "is_repository",
-    "keep_store",
+    "keep_records",
     "makes_repository",
-    "stores_beneath",
+    "records_beneath",
 ]
 
 GIT = ".git"
@@ -37,36 +37,32 @@ ENVIRONMENT = "pyvenv.cfg"
 _HEAD, _PARTS, _ELSEWHERE = "HEAD", frozenset({"objects", "refs"}), "commondir"
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
-
-_ASIDE = ("", "-wal", "-shm", "-journal")
-_stores: dict[str, set[str]] = {}  # name of a file -> real paths of the folders in which it is a database of ours
+_records: dict[str, set[str]] = {}  # name of a file -> real paths of the folders in which it is a record of ours
 
 
-def keep_store(path: str) -> None:
-    """A database of ours lies here: what persons decided stands in it, so a tool that wrote there could decide itself.
+def keep_records(*paths: str) -> None:
+    """Records of ours lie here, or will: what persons decided stands in them, so a tool that wrote there could decide itself.
 
     Args:
-        path: The file of an SQLite database; those that SQLite puts beside it are kept too.
+        paths: Files: databases and what their engine puts beside them, logs.
     """
-    folder, _, name = os.path.realpath(path).rpartition("/")
-    _stores.setdefault(name, set()).add(folder or "/")
+    for path in paths:
+        folder, _, name = os.path.realpath(path).rpartition("/")
+        _records.setdefault(name, set()).add(folder or "/")
 
 
-def stores_beneath(folder: str) -> list[str]:
-    """The files of our databases in a folder, as far as they are there.
+def records_beneath(folder: str) -> list[str]:
+    """Our records in a folder, whether they are there already or not.
 
     Args:
-        folder: Its real path.
+        folder: Its path.
     """
-    inside = f"{folder.rstrip('/')}/"
-    places = [(place, name) for name, places in _stores.items() for place in places if f"{place}/".startswith(inside)]
-    found = (f"{place}/{name}{ending}" for place, name in sorted(places) for ending in _ASIDE)
-    return [path for path in found if os.path.lexists(path)]
+    inside = f"{os.path.realpath(folder).rstrip('/')}/"
+    return sorted(f"{place}/{name}" for name, places in _records.items() for place in places if f"{place}/".startswith(inside))
 
 
-def _is_store(folder: int, name: str) -> bool:
-    bases = {name.removesuffix(ending) for ending in _ASIDE}
-    for place in set().union(*(_stores.get(base, ()) for base in bases)):
+def _is_record(folder: int, name: str) -> bool:
+    for place in _records.get(name, ()):
         with contextlib.suppress(OSError):
             if os.path.samestat(Path(place).stat(), os.fstat(folder)):
                 return True
@@ -103,7 +99,7 @@ def makes_repository(folder: int, name: str) -> bool:
 
 
 def belongs_to(folder: int, name: str, root: tuple[int, int]) -> str:
-    """What a name in an open folder is a part of: "a repository", "an environment of Python", "the store of turns", or "".
+    """What a name in an open folder is a part of: a repository, an environment of Python, our records; "" for nothing of that.
 
     Args:
         folder: Its descriptor.
@@ -112,8 +108,8 @@ def belongs_to(folder: int, name: str, root: tuple[int, int]) -> str:
     """
     if name.casefold() == GIT or makes_repository(folder, name):
         return "a repository"
-    if _stores and _is_store(folder, name):
-        return "the store of turns"
+    if _is_record(folder, name):
+        return "our records of turns and decisions"
     inner: tuple[int, int] | None = None
     for at in _upwards(folder, root):
         here = identity(os.fstat(at))

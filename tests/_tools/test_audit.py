@@ -158,3 +158,15 @@ def test_an_operators_edit_that_does_not_fit_is_noted(tmp_path):
     with LCPBinding(tool_files=[tmp_path / "things.py"], workspace_path=tmp_path, confirm_handler=lambda *_: answer) as binding:
         assert not binding.execute_tool("tool_drop", {"name": "x"})["success"]
     assert [(e["decision"], e["by"], e["status"]) for e in entries()] == [("allow", "handler", 400)]
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_no_tool_changes_the_log_nor_what_stands_beside_it(tmp_path, isolation):
+    (tmp_path / "audit.jsonl").write_text("before")
+    with LCPBinding(workspace_path=tmp_path, isolation=isolation) as made:
+        for name in ("audit.jsonl", "audit.jsonl.1", "audit.lock"):
+            refused = made.execute_tool("tool_write_file", {"path": name, "content": "forged"})
+            assert "belongs to our records" in refused["error"]
+        assert made.execute_tool("tool_write_file", {"path": "audit.txt", "content": "x"})["success"]
+    audit_log().flush()
+    assert (tmp_path / "audit.jsonl").read_text().startswith("before")

@@ -35,3 +35,12 @@ def test_what_a_killed_write_left_is_no_change_and_gone_when_the_next_turn_begin
     assert TEMPORARY not in str(played.host.model.requests[-1].messages)
     assert changes(before, snapshot(tmp_path)) == []
     assert isinstance(played.end, ev.TurnEnded)
+
+
+def test_our_own_home_in_a_workspace_is_no_file_of_it_by_whatever_path(tmp_path, monkeypatch):
+    (tmp_path / "work" / "ours").mkdir(parents=True)
+    (tmp_path / "work" / "ours" / "config.yaml").touch()
+    (tmp_path / "work" / "file").touch()
+    (tmp_path / "link").symlink_to("work")
+    monkeypatch.setenv("LOLLMS_HOME", str(tmp_path / "work" / "ours"))
+    assert list(snapshot(tmp_path / "work")) == list(snapshot(tmp_path / "link")) == ["file"]

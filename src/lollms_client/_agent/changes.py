@@ -28,7 +28,7 @@ def snapshot(root: Path | None) -> Snapshot:
     out: Snapshot = {}
     if root is None:
         return out
-    pending, ours = [str(root)], str(home())
+    pending, ours = [str(root)], _home_in(root)
     base = len(str(root)) + 1
     while pending:
         try:
@@ -45,6 +45,14 @@ def snapshot(root: Path | None) -> Snapshot:
                     stat = entry.stat(follow_symlinks=False)
                     out[entry.path[base:]] = (stat.st_size, stat.st_mtime_ns)
     return out
+
+
+def _home_in(root: Path) -> str:
+    """Our own home folder by its path below a workspace, "" where it is elsewhere."""
+    try:
+        return str(root / home().resolve().relative_to(root.resolve()))
+    except ValueError:
+        return ""
 
 
 def changes(before: Snapshot, after: Snapshot) -> list[dict[str, Any]]:

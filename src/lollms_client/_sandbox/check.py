@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._process.child import package_environment
 from ..errors import SandboxError
 from . import mechanisms
 from .leftovers import remove
@@ -140,7 +141,11 @@ def check_as(user: str) -> dict[str, list[Proof]]:
     folder = tempfile.mkdtemp(prefix="lollms-check-")
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", f"{__package__}.ordinary", user, folder], capture_output=True, timeout=120, check=False
+            [sys.executable, "-P", "-m", f"{__package__}.ordinary", user, folder],
+            env=package_environment(),
+            capture_output=True,
+            timeout=120,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise SandboxError(f"The check as the user {user} took longer than two minutes.") from error

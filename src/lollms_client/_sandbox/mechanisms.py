@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .._kept import stores_beneath
+from .._kept import records_beneath
 from .._paths import home
 from .._process.programs import system_program
 from . import seccomp
@@ -236,7 +236,7 @@ def frozen(policy: Policy, standing: Standing | None = None) -> list[str]:
     ours = [one for one in python_folders() if _is_within(one, policy.writable)]
     bare = itertools.chain.from_iterable(_of_bare(one, policy.writable) for one in standing.bare)
     ours += [own for own in (os.path.realpath(home()),) if _is_within(own, policy.writable) and not hidden(policy)]
-    ours += [store for folder in policy.writable for store in stores_beneath(os.path.realpath(folder))]
+    ours += [record for folder in policy.writable for record in records_beneath(folder)]
     named = (*standing.protected, *ours, *standing.environments, *bare)
     return _there(filter(None, (_to_freeze(one, policy.writable) for one in named)))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import URL, NullPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from .._kept import keep_store
+from .._kept import keep_records
 from ..errors import ConfigurationError, MissingDependencyError, StoreError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Driver:
         self._path = path if self.dialect == "sqlite" and not path.startswith("file:") else None
         self.in_memory = self.dialect == "sqlite" and (":memory:" in path or self._url.query.get("mode") == "memory")
         if self._path is not None and not self.in_memory:
-            keep_store(self._path)
+            keep_records(*(f"{self._path}{ending}" for ending in ("", "-wal", "-shm", "-journal")))
 
     def connect(self, *, reading: bool = False) -> Any:
         """A new connection, outside any transaction; transactions are begun and ended in words.

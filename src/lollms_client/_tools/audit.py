@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .._kept import keep_records
 from .._paths import home
 from .secrets import without_secrets
 
@@ -46,6 +47,7 @@ class AuditLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        keep_records(*map(str, (path, path.with_suffix(".lock"), *(_numbered(path, number) for number in range(1, KEPT)))))
         self._lock = threading.Lock()
         self._file = -1
         self._failed = False

@@ -117,6 +117,7 @@ class Gate:
             raise ConfigurationError(f"approval={approval!r} is unknown. It is 'ask' or 'defer'.")
         self.approval = approval
         self._audit = audit
+        _ = self.audit  # from the first call on, no tool changes the log
         self._always: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self._tickets = 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lollms_client._imports import accepted, starts, watch
-from lollms_client._kept import holds_home
+from lollms_client._kept import holds_home, records_beneath
 from lollms_client._tools.asks import fingerprint
 from lollms_client._tools.calls import CURRENT, ConfirmHandler, InteractionHandler, RunningCall
 from lollms_client._tools.effects import DEFAULT_LEVEL, check_level
@@ -73,7 +73,8 @@ class LCPBinding(LollmsToolBinding):
         confirm_handler: Who approves risky calls (tool guide §5).
         user_interaction_handler: Who answers tools' questions (tool guide §13).
         workspace_path: Working directory of calls whose `tool_context` names none; the current directory where it is not given.
-        autonomy_level: "strict", "safe" or "full_access", for libraries whose configuration has none.
+        autonomy_level: "strict", "safe" or "full_access", for libraries whose configuration has none. In a workspace that
+            holds the home folder, "safe" asks as "strict" does.
         approval: What happens to a call that needs a person where there is no handler: "ask" refuses it, "defer" leaves it
             pending.
         timeout: Seconds a call may take, None for no limit.
@@ -395,7 +396,7 @@ class LCPBinding(LollmsToolBinding):
         there = {key: guard for key, guard in guards.items() if self._handlers.available(stem, key, place.running)}
         config = {k: v for k, v in (self.host_tool_configs.get(stem) or {}).items() if k not in HANDLER_KEYS}
         level, limit = place.running.level, self.max_output_chars
-        more |= {"since": accepted(library.path), "starts": starts()}
+        more |= {"since": accepted(library.path), "starts": starts(), "records": records_beneath(place.workspace)}
         order = remote.RemoteOrder(library, place.entry.code, config, there, level=level, limit=limit, **more)
         where = (place.workspace, place.running)
         run = self._worker_pool().run

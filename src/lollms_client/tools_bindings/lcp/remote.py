@@ -5,11 +5,12 @@ Source: docs/architecture.md (working directory); `_tools/workers.py` is the par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lollms_client._imports import accept, watch_since
+from lollms_client._kept import keep_records
 from lollms_client._tools.calls import CURRENT, RunningCall
 from lollms_client._tools.execute import call_tool
 from lollms_client._tools.plan import CallPlan
@@ -37,6 +38,7 @@ class RemoteOrder:
         limit: Characters of output to keep.
         since: When the host had the library read.
         starts: Folders into which tools may write, and since when.
+        records: Files of ours in the workspace, which no tool changes.
     """
 
     library: LibrarySpec
@@ -49,6 +51,7 @@ class RemoteOrder:
     limit: int | None = DEFAULT_LIMIT
     since: int = 0
     starts: Mapping[str, int] = field(default_factory=dict)
+    records: Sequence[str] = ()
 
 
 class _ParentHandlers:
@@ -77,6 +80,7 @@ _plans: dict[tuple[str, str], CallPlan] = {}
 def _ready(order: RemoteOrder) -> None:
     stem = order.library.stem
     watch_since(order.starts)
+    keep_records(*order.records)
     accept(order.library.path, order.since)
     before = set(_handlers.by_stem.get(stem, ()))
     _configs[stem] = order.config
