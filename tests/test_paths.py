@@ -711,6 +711,10 @@ def test_a_store_of_ours_in_a_workspace_is_read_and_never_changed(tmp_path, way)
                 workspace.write(path, b"forged")
             with pytest.raises(PathError, match="belongs to our records"):
                 workspace.rename(path, "elsewhere") if workspace.kind(path) else workspace.rename("link", path)
+        for act in (lambda: workspace.rename("data", "moved"), lambda: workspace.remove("data")):
+            with pytest.raises(PathError, match="holds our records"):
+                act()
+        workspace.rename("link", "other")  # which moves nothing of ours
         assert read_bytes(workspace, "data/turns.db").startswith(b"SQLite")
         assert workspace.write("data/notes.db", b"x")
     store.close()
@@ -719,6 +723,15 @@ def test_a_store_of_ours_in_a_workspace_is_read_and_never_changed(tmp_path, way)
 def read_bytes(workspace: Workspace, path: str) -> bytes:
     with workspace.open(path, "rb") as file:
         return file.read()
+
+
+def test_a_folder_in_which_our_home_lies_is_neither_moved_nor_removed(tmp_path, way, monkeypatch):
+    (tmp_path / "far" / "ours").mkdir(parents=True)
+    monkeypatch.setenv("LOLLMS_HOME", str(tmp_path / "far" / "ours"))
+    with Workspace(tmp_path) as workspace:
+        for act in (lambda: workspace.rename("far", "moved"), lambda: workspace.remove("far")):
+            with pytest.raises(PathError, match="holds our records"):
+                act()
 
 
 def test_our_own_home_in_a_workspace_is_out_of_reach(tmp_path, way, monkeypatch):

@@ -18,6 +18,7 @@ from pathlib import Path
 __all__ = [
     "ENVIRONMENT",
     "GIT",
+    "RECORDS",
     "belongs_to",
     "holds_home",
     "identity",
@@ -30,6 +31,9 @@ __all__ = [
 
 GIT = ".git"
 """The name of a repository in its project."""
+
+RECORDS = "our records of turns and decisions"
+"""What we call databases and logs of ours."""
 
 ENVIRONMENT = "pyvenv.cfg"
 """The file that makes a folder an environment of Python."""
@@ -109,7 +113,7 @@ def belongs_to(folder: int, name: str, root: tuple[int, int]) -> str:
     if name.casefold() == GIT or makes_repository(folder, name):
         return "a repository"
     if _is_record(folder, name):
-        return "our records of turns and decisions"
+        return RECORDS
     inner: tuple[int, int] | None = None
     for at in _upwards(folder, root):
         here = identity(os.fstat(at))

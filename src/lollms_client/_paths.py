@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from lollms_client._imports import watch
-from lollms_client._kept import GIT, belongs_to, identity, is_beneath
+from lollms_client._kept import GIT, RECORDS, belongs_to, identity, is_beneath, records_beneath
 from lollms_client._writing import TEMPORARY, temporary
 from lollms_client.errors import OutsideWorkspaceError, PathError
 
@@ -329,6 +329,7 @@ class Workspace:
             FileExistsError: Something stands at the destination.
         """
         self.refuse_root(source)
+        self._refuse_folder_of_ours(source)
         with self._to_change(source, follow=False) as old:
             old.stat()
             with self._to_change(destination, follow=False, create=parents) as new:
@@ -339,6 +340,7 @@ class Workspace:
     def remove(self, path: StrPath) -> None:
         """Delete a file, a folder with everything in it, or a link (never what it leads to)."""
         self.refuse_root(path)
+        self._refuse_folder_of_ours(path)
         with self._to_change(path, follow=False) as place:
             if st.S_ISDIR(place.stat().st_mode):
                 import shutil
@@ -358,6 +360,16 @@ class Workspace:
             found = place.found()
             if found is not None and identity(found) == self._identity:
                 raise PathError(f"{_name(path)!r} is the workspace itself, which cannot be moved or deleted.")
+
+    def _refuse_folder_of_ours(self, path: StrPath) -> None:
+        """Refuse to move or delete a folder in which our home or our records lie: they are known by their paths."""
+        if not self._keeps or self.kind(path, follow=False) != "folder":
+            return
+        folder = self.resolve(path)
+        if (self._ours is not None and home().resolve().is_relative_to(folder)) or any(
+            map(os.path.lexists, records_beneath(str(folder)))
+        ):
+            raise PathError(f"{_name(path)!r} holds {RECORDS}, so it stays where it is.")
 
     # -- naming ------------------------------------------------------------------------------------------------------------
 
@@ -652,7 +664,7 @@ def _private(path: str) -> OutsideWorkspaceError:
 
 
 def _kept(path: str, owner: str) -> PathError:
-    return PathError(f"{path!r} belongs to {owner}, which other programs trust: only its own programs change it.")
+    return PathError(f"{path!r} belongs to {owner}, which others trust: only its own programs change it.")
 
 
 def _outside(path: str) -> OutsideWorkspaceError:
