@@ -216,7 +216,14 @@ def test_a_person_may_let_git_work_on_repositories_and_nothing_else(shell, perso
         assert "fsmonitor" not in (ws / ".git/config").read_text()
     assert shell.tool_system_shell("git commit -q --allow-empty -m x", environment={"A": "b"})["success"] is False
     (ws / "notes.txt").write_text("two")
+    hook = ws / ".git/hooks/pre-commit"  # of the person's own; what it runs works in the workspace and no further
+    hook.write_text("#!/bin/sh\ntouch .git/seen\ntouch .venv/planted\ntrue\n")
+    hook.chmod(0o755)
+    (ws / ".venv").mkdir()
+    (ws / ".venv" / "pyvenv.cfg").touch()
     assert shell.tool_system_shell("git commit -q -a -m second")["success"]
+    assert (ws / ".git/seen").exists()
+    assert not (ws / ".venv/planted").exists()
     assert shell.tool_system_shell("git log --format=%s")["output"].split() == ["second", "first"]
     assert len(person.asked) == 7
 

@@ -15,10 +15,13 @@ from typing import Literal
 
 from .._kept import GIT
 
-__all__ = ["Access", "Ask", "Attempt", "Caps", "Outcome", "Policy", "clean_environment", "python_folders"]
+__all__ = ["PROTECTED", "Access", "Ask", "Attempt", "Caps", "Outcome", "Policy", "clean_environment", "python_folders"]
 
 Access = Literal["allow", "ask", "refuse"]
 """`ask` holds the program at its first attempt until a person answered; where nobody can be asked it is `refuse`."""
+
+PROTECTED = (GIT,)
+"""Names in writable folders that a program reads and does not change."""
 
 _KEPT_NAMES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
 _MEGABYTE = 1 << 20
@@ -57,11 +60,12 @@ class Policy:
         programs: Whether it may start programs and processes.
         network: Whether it may open sockets to anything.
         environment: All of its environment variables.
-        protected: Names in the top of a writable folder that it may read and not change, and not make: what a later program
-            outside trusts.
+        protected: Names in writable folders that it may read and not change: what a later program outside trusts. A repository
+            that it makes stands under another name afterwards, where it is not as git makes it. None for git that a person let
+            work on repositories.
         caps: How much it may use.
-        keep_protected: Whether what is protected, and environments of Python in writable folders, stay as they are. False is for
-            what a person allowed to change them, and for where nothing can see to it and a person agreed.
+        keep_protected: Whether what is protected, environments of Python and our records in writable folders stay as they are.
+            False is for where nothing can see to it and a person agreed.
     """
 
     writable: tuple[str, ...] = ()
@@ -69,7 +73,7 @@ class Policy:
     programs: Access = "refuse"
     network: Access = "refuse"
     environment: Mapping[str, str] = field(default_factory=dict)
-    protected: tuple[str, ...] = (GIT,)
+    protected: tuple[str, ...] = PROTECTED
     caps: Caps = field(default_factory=Caps)
     keep_protected: bool = True
 

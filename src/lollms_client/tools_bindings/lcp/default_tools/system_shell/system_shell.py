@@ -292,7 +292,7 @@ class _Call:
         return [shell, "-c", self.command]
 
     def _policy(self, seconds: float | None) -> Policy:
-        from lollms_client._sandbox.policy import Caps, Policy, clean_environment
+        from lollms_client._sandbox.policy import PROTECTED, Caps, Policy, clean_environment
 
         processor = _LONGEST * 24 if seconds is None else int(seconds) * (os.cpu_count() or 1) + 10
         identity = _git_identity() if self.repository else {}
@@ -304,7 +304,7 @@ class _Call:
             network="refuse" if self.reads else "allow",
             environment={**identity, **environment},
             caps=Caps(wall_seconds=seconds, cpu_seconds=processor, output_chars=_OUTPUT),
-            keep_protected=not self.repository,
+            protected=() if self.repository else PROTECTED,
         )
 
 
